@@ -1,0 +1,216 @@
+"""The configuration as frozen pydantic models; defaults live here and nowhere else.
+
+An unknown key is refused (``extra="forbid"``); :mod:`headrace.schemas.config_io` turns pydantic's complaints into
+messages with the dotted path and the nearest valid key.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+
+from headrace.schemas.variables import MissingPolicy, VariableConfig
+from headrace.schemas.windows import TargetPolicy, WindowSpec
+
+Split = Literal["train", "valid", "test"]
+SPLITS: tuple[Split, ...] = ("train", "valid", "test")
+Period = tuple[str, str]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _mapping(value: object) -> object:
+    """Accept a list of names, a mapping name → array name, or a mapping name → settings."""
+    if isinstance(value, list | tuple):
+        return {str(name): {"physical": str(name)} for name in value}
+    if isinstance(value, dict):
+        return {str(k): {"physical": v} if isinstance(v, str) else v for k, v in value.items()}
+    return value
+
+
+def _id_text(value: object) -> object:
+    """Keep basin ids as text: YAML reads an unquoted 54001 as a number (ids with a leading zero stay text)."""
+    if isinstance(value, list | tuple):
+        return tuple(v if isinstance(v, str) else str(v) for v in value)
+    return value
+
+
+VariableMap = Annotated[dict[str, VariableConfig], BeforeValidator(_mapping)]
+BasinList = Annotated[str | tuple[str, ...], BeforeValidator(_id_text)]
+
+
+class SplitBasins(_Section):
+    """Basins per split; a split left out has no basins."""
+
+    train: BasinList = ()
+    valid: BasinList = ()
+    test: BasinList = ()
+
+
+class VariablesConfig(_Section):
+    """Which arrays of a data set are inputs, targets and statics."""
+
+    relevant: VariableMap = {}
+    target: VariableMap = {}
+    constant: VariableMap = {}
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> "VariablesConfig":
+        both = set(self.relevant) & set(self.target)
+        if both:
+            msg = f"{sorted(both)} named as input and as target: give the two roles different names"
+            raise ValueError(msg)
+        return self
+
+
+class DatasetConfig(_Section):
+    """One source: its stores, basins, periods and variables."""
+
+    timeseries: str = Field(min_length=1)
+    attributes: str | None = None
+    basins: Annotated[str | tuple[str, ...] | SplitBasins, BeforeValidator(_id_text)] = "all"
+    t_range_train: Period | None = None
+    t_range_valid: Period | None = None
+    t_range_test: Period | None = None
+    variables: VariablesConfig = VariablesConfig()
+    weight: PositiveFloat = 1.0
+    id_width: PositiveInt | None = None
+    fix_time: Literal["none", "sort", "drop_duplicates"] = "none"
+    duplicate_basins: Literal["error", "first", "last"] = "error"
+
+    def period(self, split: Split) -> Period | None:
+        """Return the configured first and last date of a split, inclusive, or None."""
+        periods: dict[str, Period | None] = {
+            "train": self.t_range_train,
+            "valid": self.t_range_valid,
+            "test": self.t_range_test,
+        }
+        return periods[split]
+
+
+class WindowConfig(_Section):
+    """Window shape in steps; see :class:`headrace.schemas.windows.WindowSpec`."""
+
+    hindcast_length: NonNegativeInt = WindowSpec().hindcast_length
+    forecast_length: NonNegativeInt = WindowSpec().forecast_length
+    warmup_length: NonNegativeInt | None = None
+    """Steps without target at the window's start; default: all but the last step."""
+    stride: PositiveInt = 1
+
+    @model_validator(mode="after")
+    def _shape_exists(self) -> "WindowConfig":
+        self.spec()
+        return self
+
+    def spec(self) -> WindowSpec:
+        """Return the checked window shape."""
+        warmup = self.warmup_length
+        return WindowSpec(
+            hindcast_length=self.hindcast_length,
+            forecast_length=self.forecast_length,
+            warmup_length=max(self.hindcast_length + self.forecast_length - 1, 0) if warmup is None else warmup,
+            stride=self.stride,
+        )
+
+
+class MissingConfig(_Section):
+    """What missing values, absent chunks and unequal units do."""
+
+    target_nan_policy: TargetPolicy = "drop_any_nan"
+    missing_policy: MissingPolicy = "fill"
+    absent_chunk: Literal["valid_zero", "missing", "error"] = "valid_zero"
+    static_missing: Literal["error", "impute", "drop"] = "error"
+    on_bad_chunk: Literal["error", "missing"] = "error"
+    unit_mismatch_policy: Literal["warn", "error", "ignore"] = "warn"
+
+
+class NormalizationConfig(_Section):
+    """How values are scaled before they reach the model."""
+
+    method: Literal["standard", "none"] = "standard"
+    scope: Literal["global", "per_dataset", "per_basin"] = "global"
+
+
+class SamplingConfig(_Section):
+    """How many windows of each data set an epoch serves."""
+
+    mode: Literal["weighted_by_sample", "balanced_by_dataset", "weighted_by_dataset"] = "weighted_by_sample"
+    max_batches_per_epoch: PositiveInt | None = None
+    max_windows_per_basin: PositiveInt | None = None
+
+
+class StorageConfig(_Section):
+    """How object stores are reached; never holds a secret."""
+
+    source: Literal["local", "cloud"] = "local"
+    endpoint_url: str | None = None
+    region: str | None = None
+    anon: bool = False
+    addressing_style: Literal["auto", "path", "virtual"] = "auto"
+    profile: str | None = None
+    max_retries: NonNegativeInt = 8
+    timeout_seconds: PositiveFloat = 60.0
+    concurrency: PositiveInt = 64
+
+
+class LoaderConfig(_Section):
+    """Defaults of :class:`headrace.loader.WindowLoader`."""
+
+    batch_size: PositiveInt = 512
+    memory_budget: str | PositiveInt = "auto"
+    num_workers: Literal["auto"] | PositiveInt = "auto"
+    cache_dir: str | None = None
+    cache_limit: str | PositiveInt | None = None
+    seed: NonNegativeInt = 0
+    drop_last: bool = False
+    allow_mixed_time_steps: bool = False
+
+
+class TrainConfig(_Section):
+    """The model and its optimisation."""
+
+    hidden_size: PositiveInt = 256
+    train_epochs: PositiveInt = 30
+    learning_rate: PositiveFloat = 1.0e-3
+    learning_rate_schedule: dict[int, PositiveFloat] = {}
+    """Epoch (counted from 0) → learning rate from that epoch on."""
+    loss: Literal["nse", "rmse"] = "nse"
+    dropout: float = Field(default=0.4, ge=0.0, lt=1.0)
+    initial_forget_bias: float = 3.0
+    clip_gradient_norm: PositiveFloat | None = 1.0
+    early_stopping_epochs: PositiveInt | None = None
+    checkpoint_seconds: PositiveFloat = 300.0
+    """Longest time between two mid-epoch checkpoints."""
+    device: str = "auto"
+
+
+class Config(_Section):
+    """A whole configuration file."""
+
+    datasets: dict[str, DatasetConfig] = Field(min_length=1)
+    window: WindowConfig = WindowConfig()
+    missing: MissingConfig = MissingConfig()
+    normalization: NormalizationConfig = NormalizationConfig()
+    sampling: SamplingConfig = SamplingConfig()
+    storage: StorageConfig = StorageConfig()
+    loader: LoaderConfig = LoaderConfig()
+    train: TrainConfig = TrainConfig()
+
+    def names(self, role: Literal["input", "target", "static"]) -> tuple[str, ...]:
+        """Return the canonical names of a role over all data sets, in order of first appearance."""
+        field = {"input": "relevant", "target": "target", "static": "constant"}[role]
+        seen: dict[str, None] = {}
+        for dataset in self.datasets.values():
+            seen.update(dict.fromkeys(getattr(dataset.variables, field)))
+        return tuple(seen)
+
+    def variables_of(self, dataset_id: str, role: Literal["input", "target", "static"]) -> dict[str, VariableConfig]:
+        """Return the variables of one role that a data set declares."""
+        field = {"input": "relevant", "target": "target", "static": "constant"}[role]
+        declared: dict[str, VariableConfig] = getattr(self.datasets[dataset_id].variables, field)
+        return declared
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the resolved whole as plain JSON-ready values."""
+        return self.model_dump(mode="json")

@@ -1,0 +1,98 @@
+"""``manifest.json``: what an index holds. It is written last; a folder without it is no index.
+
+The manifest carries the resolved configuration, the tables with their sizes and digests, and one digest of the whole
+that plans and checkpoints refer to. It holds no wall time, so equal inputs give equal bytes.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from headrace.schemas.config import Config
+from headrace.schemas.errors import IndexFormatError, describe
+from headrace.schemas.tables import FORMAT_VERSION, TABLES
+
+MANIFEST_NAME = "manifest.json"
+PARTS_FOLDER = "parts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableEntry:
+    """One table file: rows, bytes and SHA-256 of its content."""
+
+    path: str
+    num_rows: int
+    nbytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexManifest:
+    """Content of the manifest.
+
+    Parameters
+    ----------
+    config
+        Resolved configuration the index was built with; never holds a secret.
+    tables
+        Table name → file entry.
+    parts
+        Names of the part files the tables were folded from.
+    """
+
+    config: Config
+    tables: dict[str, TableEntry]
+    parts: tuple[str, ...]
+
+    @property
+    def index_digest(self) -> str:
+        """16 hex digits over the content of all tables; the same for equal tables on any machine."""
+        text = json.dumps({name: entry.sha256 for name, entry in sorted(self.tables.items())}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def to_json(self) -> str:
+        """Return the manifest as text, keys sorted."""
+        data: dict[str, Any] = {
+            "format": "headrace-index",
+            "format_version": FORMAT_VERSION,
+            "index_digest": self.index_digest,
+            "config": self.config.as_dict(),
+            "tables": {name: asdict(entry) for name, entry in self.tables.items()},
+            "parts": sorted(self.parts),
+        }
+        return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, where: str) -> "IndexManifest":
+        """Read a manifest.
+
+        Raises
+        ------
+        IndexFormatError
+            It is not a manifest, of another format version, or lacks a table.
+        """
+        fix = "build the index again with this Headrace: headrace build-index CONFIG --out DIR"
+        try:
+            data = json.loads(text)
+            kind, version = data["format"], data["format_version"]
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise IndexFormatError(
+                describe("manifest cannot be read", where=where, expected="the manifest of an index", got=str(error), fix=fix)
+            ) from error
+        if kind != "headrace-index" or version != FORMAT_VERSION:
+            raise IndexFormatError(
+                describe("index has another format", where=where, expected=f"headrace-index version {FORMAT_VERSION}", got=f"{kind} version {version}", fix=fix)
+            )
+        try:
+            tables = {name: TableEntry(**entry) for name, entry in data["tables"].items()}
+            manifest = cls(config=Config.model_validate(data["config"]), tables=tables, parts=tuple(data["parts"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise IndexFormatError(
+                describe("manifest is damaged", where=where, expected="config, tables and parts", got=str(error), fix=fix)
+            ) from error
+        lacking = sorted(set(TABLES) - set(tables))
+        if lacking or manifest.index_digest != data.get("index_digest"):
+            got = f"no {', '.join(lacking)}" if lacking else "a digest that does not fit the tables"
+            raise IndexFormatError(describe("manifest is damaged", where=where, expected="every table and its digest", got=got, fix=fix))
+        return manifest
