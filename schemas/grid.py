@@ -63,28 +63,31 @@ class ChunkGrid:
         The two axes by meaning.
     time_first
         Whether the array is stored (time, basin) rather than (basin, time).
-    trailing
-        Positions of further axes of length 1, as ``(axis position, …)`` in the stored order.
+    has_time
+        False for statics, whose time axis is a stand-in of extent 1.
+    extra
+        Ascending positions of further axes, all of length 1, in the stored order.
     """
 
     basin: AxisGrid
     time: AxisGrid
     time_first: bool = False
-    trailing: tuple[int, ...] = ()
+    has_time: bool = True
+    extra: tuple[int, ...] = ()
 
-    def _place(self, basin: object, time: object, filler: object) -> tuple[object, ...]:
-        pair = [time, basin] if self.time_first else [basin, time]
-        for position in self.trailing:
-            pair.insert(position, filler)
-        return tuple(pair)
+    def _place(self, basin: slice | int, time: slice | int) -> tuple[slice | int, ...]:
+        axes = [basin] if not self.has_time else [time, basin] if self.time_first else [basin, time]
+        for position in self.extra:
+            axes.insert(position, 0)
+        return tuple(axes)
 
     def object_index(self, basin_chunk: int, time_chunk: int) -> tuple[int, ...]:
         """Return the stored object's coordinates in the array's own axis order."""
-        return tuple(int(i) for i in self._place(basin_chunk, time_chunk, 0))  # type: ignore[call-overload]
+        return tuple(i for i in self._place(basin_chunk, time_chunk) if isinstance(i, int))
 
     def selection(self, basins: slice, steps: slice) -> tuple[slice | int, ...]:
         """Return the selection that reads a basin × step block, in the array's own axis order.
 
-        Axes of length 1 are taken by their only index, so the result has two dimensions.
+        Extra axes are taken by their only index, so the result has two dimensions (one without time).
         """
-        return tuple(s for s in self._place(basins, steps, 0) if isinstance(s, slice | int))
+        return self._place(basins, steps)

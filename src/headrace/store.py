@@ -1,0 +1,224 @@
+"""Zarr stores as both phases see them: open by URI, arrays by meaning of their axes, stored objects by key.
+
+A URI is a locator that crosses processes; the handles made here never do. Array metadata is always read from the array
+itself, because consolidated metadata can be stale.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+from zarr.errors import ArrayNotFoundError, ContainsArrayError, GroupNotFoundError, NodeNotFoundError
+from zarr.storage import LocalStore
+
+from headrace.schemas.config_io import is_url
+from headrace.schemas.errors import ReadError, SourceError, describe
+from headrace.schemas.grid import AxisGrid, ChunkGrid
+
+BASIN_DIM, TIME_DIM = "basin", "time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectStat:
+    """Size and identity of one stored object.
+
+    Parameters
+    ----------
+    nbytes
+        Stored bytes.
+    fingerprint
+        Text that changes when the object is rewritten: size and modification time in nanoseconds.
+    """
+
+    nbytes: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArray:
+    """One array of a store with its axes resolved.
+
+    Parameters
+    ----------
+    uri, name
+        Store and array path.
+    array
+        Open handle; stays in this process.
+    dims
+        Dimension names in stored order.
+    grid
+        Stored objects along basin and time; the time axis of a static has extent 1.
+    """
+
+    uri: str
+    name: str
+    array: zarr.Array[Any]
+    dims: tuple[str, ...]
+    grid: ChunkGrid
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the stored values."""
+        return np.dtype(self.array.dtype)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """User attributes of the array."""
+        return dict(self.array.attrs)
+
+    @property
+    def where(self) -> str:
+        """Store and array, for messages."""
+        return f"{self.uri}, array {self.name}"
+
+    def object_key(self, basin_chunk: int, time_chunk: int) -> str:
+        """Return the key of a stored object, relative to the store."""
+        index = self.grid.object_index(basin_chunk, time_chunk)
+        return f"{self.name}/{self.array.metadata.encode_chunk_key(index)}"
+
+    def stat(self, basin_chunk: int, time_chunk: int) -> ObjectStat | None:
+        """Return size and fingerprint of a stored object, or None when it is proven absent."""
+        path = f"{self.uri}/{self.object_key(basin_chunk, time_chunk)}"
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ReadError(
+                describe("stored chunk cannot be looked at", where=path, expected="a readable file", got=error.strerror or str(error), fix="check the rights on the store")
+            ) from error
+        return ObjectStat(nbytes=found.st_size, fingerprint=f"{found.st_size}:{found.st_mtime_ns}")
+
+    def read(self, basins: slice, steps: slice) -> NDArray[Any]:
+        """Read raw values of a basin × step block, [S, T] whatever the stored order; absent chunks give fill values.
+
+        Raises
+        ------
+        ReadError
+            A chunk could not be read or decoded; names array, chunk keys and byte lengths.
+        """
+        try:
+            block = np.asarray(self.array[self.grid.selection(basins, steps)])
+        except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
+            raise ReadError(self._unreadable(basins, steps, error)) from error
+        if not self.grid.has_time:
+            return block[:, None]
+        return block.T if self.grid.time_first else block
+
+    def _unreadable(self, basins: slice, steps: slice, error: Exception) -> str:
+        chunks = [
+            (self.object_key(b, t), self.stat(b, t))
+            for b in self.grid.basin.chunks_of(basins.start, basins.stop)
+            for t in self.grid.time.chunks_of(steps.start, steps.stop)
+        ]
+        named = ", ".join(f"{key} ({stat.nbytes} bytes)" for key, stat in chunks[:4] if stat is not None)
+        more = f" and {len(chunks) - 4} more" if len(chunks) > 4 else ""
+        return describe(
+            "chunk cannot be decoded",
+            where=f"{self.where}, {named}{more}",
+            expected=f"{self.dtype} values of basins [{basins.start}, {basins.stop}), steps [{steps.start}, {steps.stop})",
+            got=f"{type(error).__name__}: {error}",
+            fix="write the chunk again from its source, or set missing.on_bad_chunk: missing",
+        )
+
+
+def open_group(uri: str) -> zarr.Group:
+    """Open a store for reading.
+
+    Raises
+    ------
+    SourceError
+        There is no such store (the message lists its siblings), or the URI's scheme is not supported.
+    """
+    if is_url(uri):
+        raise SourceError(
+            describe("store scheme is not supported", where=uri, expected="a path on a local or mounted disk", got=uri.partition("://")[0] + "://", fix="copy or mount the store")
+        )
+    path = Path(uri)
+    try:
+        return zarr.open_group(LocalStore(path, read_only=True), mode="r", use_consolidated=False)
+    except (GroupNotFoundError, NodeNotFoundError, FileNotFoundError, NotADirectoryError, ContainsArrayError) as error:
+        raise SourceError(_not_found(path)) from error
+    except (OSError, ValueError, KeyError) as error:
+        raise SourceError(
+            describe("store cannot be opened", where=uri, expected="a Zarr group of format 2 or 3", got=f"{type(error).__name__}: {error}", fix="check the store's metadata and rights")
+        ) from error
+
+
+def _not_found(path: Path) -> str:
+    if path.is_dir():
+        got = "a folder without group metadata (.zgroup or zarr.json)"
+    else:
+        siblings = sorted(p.name for p in path.parent.glob("*.zarr")) if path.parent.is_dir() else []
+        beside = f"; beside it are: {', '.join(siblings[:8])}" if siblings else ""
+        got = f"nothing there{beside}" if path.parent.is_dir() else f"no folder {path.parent}"
+    return describe("store not found", where=str(path), expected="a Zarr group of format 2 or 3", got=got, fix="correct the path in the configuration")
+
+
+def array_names(group: zarr.Group) -> list[str]:
+    """Return the names of the arrays directly inside a group, sorted."""
+    return sorted(name for name, _ in group.arrays())
+
+
+def open_array(group: zarr.Group, uri: str, name: str, *, dims: tuple[str, ...]) -> StoredArray | None:
+    """Open an array and resolve its axes by name.
+
+    Parameters
+    ----------
+    group, uri
+        Open store and its locator.
+    name
+        Array path inside the group.
+    dims
+        Dimensions the array must have, in any order; further ones may exist if their length is 1.
+
+    Returns
+    -------
+    StoredArray or None
+        None when there is no array of that name.
+
+    Raises
+    ------
+    SourceError
+        The array has other dimensions, or none are named.
+    """
+    try:
+        array = group[name]
+    except (KeyError, ArrayNotFoundError):
+        return None
+    if not isinstance(array, zarr.Array):
+        return None
+    names = _dimension_names(array)
+    spare = [i for i, dim in enumerate(names) if dim not in dims]
+    if not set(dims) <= set(names) or len(set(names)) != len(names) or any(array.shape[i] != 1 for i in spare):
+        sizes = ", ".join(f"{dim}={size}" for dim, size in zip(names, array.shape, strict=False)) or "no dimension names"
+        raise SourceError(
+            describe(
+                "array has other dimensions", where=f"{uri}, array {name}", expected=f"({', '.join(dims)}) in any order, others of length 1", got=sizes,
+                fix="choose another array, or name the dimensions (_ARRAY_DIMENSIONS in format 2, dimension_names in format 3)",
+            )
+        )  # fmt: skip
+    return StoredArray(uri, name, array, names, _grid(array, names, tuple(spare)))
+
+
+def _dimension_names(array: zarr.Array[Any]) -> tuple[str, ...]:
+    named = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS") or ()
+    return tuple(str(n) for n in named) if isinstance(named, list | tuple) else ()
+
+
+def _grid(array: zarr.Array[Any], names: tuple[str, ...], spare: tuple[int, ...]) -> ChunkGrid:
+    stored = array.shards or array.chunks
+    axes = {dim: AxisGrid(extent=array.shape[i], chunk_size=max(stored[i], 1)) for i, dim in enumerate(names)}
+    whole = AxisGrid(extent=1, chunk_size=1)
+    order = [dim for i, dim in enumerate(names) if i not in spare]
+    return ChunkGrid(
+        basin=axes.get(BASIN_DIM, whole),
+        time=axes.get(TIME_DIM, whole),
+        time_first=order == [TIME_DIM, BASIN_DIM],
+        has_time=TIME_DIM in axes,
+        extra=spare,
+    )
