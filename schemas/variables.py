@@ -101,3 +101,20 @@ class DecodeRule:
         """Return 16 hex digits that change whenever the meaning of a raw value changes."""
         text = json.dumps({k: repr(v) for k, v in asdict(self).items()}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def rule_to_json(rule: DecodeRule) -> str:
+    """Return the rule as JSON text; floats are the text ``repr`` gives, so that inf and nan survive and no bit is lost."""
+    fields = asdict(rule)
+    flags = [repr(float(v)) for v in fields.pop("missing_values")]
+    plain = {k: repr(v) if isinstance(v, float) else v for k, v in fields.items()}
+    return json.dumps({"missing_values": flags, **plain}, sort_keys=True, ensure_ascii=False)
+
+
+def rule_from_json(text: str) -> DecodeRule:
+    """Read what :func:`rule_to_json` wrote, bit for bit."""
+    fields = json.loads(text)
+    flags = tuple(float(v) for v in fields.pop("missing_values"))
+    numeric = {"cf_scale", "cf_offset", "scale", "offset", "area_factor", "valid_min", "valid_max"}
+    read = {k: float(v) if k in numeric and v is not None else v for k, v in fields.items()}
+    return DecodeRule(missing_values=flags, **read)
