@@ -5,6 +5,9 @@ basin and the time axis of one array, whatever their order in the store.
 """
 
 from dataclasses import dataclass
+from typing import TypeVar
+
+_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,19 +78,19 @@ class ChunkGrid:
     has_time: bool = True
     extra: tuple[int, ...] = ()
 
-    def _place(self, basin: slice | int, time: slice | int) -> tuple[slice | int, ...]:
+    def _place(self, basin: _Part, time: _Part, extra: _Part) -> tuple[_Part, ...]:
         axes = [basin] if not self.has_time else [time, basin] if self.time_first else [basin, time]
         for position in self.extra:
-            axes.insert(position, 0)
+            axes.insert(position, extra)
         return tuple(axes)
 
     def object_index(self, basin_chunk: int, time_chunk: int) -> tuple[int, ...]:
         """Return the stored object's coordinates in the array's own axis order."""
-        return tuple(i for i in self._place(basin_chunk, time_chunk) if isinstance(i, int))
+        return self._place(int(basin_chunk), int(time_chunk), 0)
 
     def selection(self, basins: slice, steps: slice) -> tuple[slice | int, ...]:
         """Return the selection that reads a basin × step block, in the array's own axis order.
 
         Extra axes are taken by their only index, so the result has two dimensions (one without time).
         """
-        return self._place(basins, steps)
+        return self._place(basins, steps, 0)
