@@ -99,7 +99,8 @@ class TimeAxis:
             )
         final = self.segments[-1]
         record_end = final.seconds + self.step_seconds * (final.stop - final.start)
-        clipped = begin < self.segments[0].seconds or end > record_end
+        # Only a whole step outside the record counts: daily values may be stamped at noon.
+        clipped = begin <= self.segments[0].seconds - self.step_seconds or end > record_end
         return TimeRange(start=self.step_at_or_after(begin), stop=self.step_at_or_after(end)), clipped
 
 
@@ -157,7 +158,8 @@ def decode_seconds(values: NDArray[np.generic], units: str, calendar: str, where
     reference = _reference_seconds(since, calendar, where)
     if values.dtype.kind not in "iuf":
         raise SourceError(describe("time coordinate is not numeric", where=where, expected="integers or floats", got=str(values.dtype), fix="store CF numbers"))
-    bad = np.flatnonzero(~np.isfinite(values)) if values.dtype.kind == "f" else np.flatnonzero(values == np.iinfo(values.dtype).min)
+    nat = np.iinfo(np.int64).min  # the smallest number of an unsigned type is an ordinary 0
+    bad = np.flatnonzero(~np.isfinite(values) if values.dtype.kind == "f" else values.astype(np.int64) == nat)
     if bad.size:
         raise SourceError(
             describe("time coordinate has a missing time", where=f"{where}, index {bad[0]}", expected="a time at every step", got="NaN or NaT", fix="drop the step from the store")
