@@ -1,0 +1,46 @@
+"""A run's folder is never shared by accident."""
+
+import pytest
+
+from headrace.schemas.errors import ConfigError
+from headrace.trainer.run_folder import EPOCH_COLUMNS, EpochRow, RunFolder, read_csv
+
+
+def row(epoch, valid_loss=0.5):
+    return EpochRow(
+        epoch=epoch, train_loss=0.1 + epoch, valid_loss=valid_loss, valid_nse_median=valid_loss, learning_rate=1e-3,
+        samples_per_second=10.0, data_wait_seconds=0.0, compute_seconds=0.1, seconds=1.0,
+    )  # fmt: skip
+
+
+def test_a_used_folder_is_refused_unless_opened(tmp_path):
+    folder = RunFolder.create(tmp_path / "run")
+    folder.write_config("a: 1\n")
+    assert folder.config.read_text() == "a: 1\n"
+    with pytest.raises(ConfigError, match="already in use"):
+        RunFolder.create(tmp_path / "run")
+    assert RunFolder.open(tmp_path / "run") == folder
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="no such folder"):
+        RunFolder.open(tmp_path / "run")
+    with pytest.raises(ConfigError, match="no checkpoints/"):
+        RunFolder.open(tmp_path)
+
+
+def test_an_epochs_row_replaces_it_and_what_came_after(tmp_path):
+    folder = RunFolder.create(tmp_path / "run")
+    for epoch in (0, 1, 2, 1):
+        folder.record_epoch(row(epoch))
+    assert [r["epoch"] for r in read_csv(folder.metrics)] == ["0", "1"]
+
+
+def test_no_validation_is_an_empty_cell(tmp_path):
+    folder = RunFolder.create(tmp_path / "run")
+    folder.record_epoch(row(0, valid_loss=None))
+    folder.record_epoch(row(1, valid_loss=None))
+    rows = read_csv(folder.metrics)
+    assert tuple(rows[0]) == EPOCH_COLUMNS
+    assert [r["valid_loss"] for r in rows] == ["", ""]
+    assert float(rows[0]["train_loss"]) == 0.1

@@ -1,0 +1,161 @@
+"""What changes while a run goes on, how it becomes a checkpoint, and how it comes back from one."""
+
+from pathlib import Path
+
+import torch
+
+from headrace.schemas.config import TrainConfig
+from headrace.schemas.errors import ConfigError, describe
+from headrace.trainer.checkpoint import Checkpoint, EpochSums, check_loader, check_same_run
+from headrace.trainer.model import LSTMModel
+from headrace.trainer.protocols import Loader
+
+
+class TrainingState:
+    """A model in training, its optimiser, and the place in the epochs.
+
+    Parameters
+    ----------
+    model
+        On the device to train on.
+    loader
+        The training loader.
+    settings
+        Learning rates, number of epochs, early stopping.
+    config_digest
+        Digest of the run's configuration.
+
+    Attributes
+    ----------
+    epoch
+        Epoch in progress, counted from 0.
+    sums
+        What its batches have added up to.
+    epoch_trained
+        True when its last batch is done and its validation is not.
+    best_metric, best_epoch
+        Lowest loss so far and its epoch; None before the first.
+    """
+
+    def __init__(self, model: LSTMModel, loader: Loader, settings: TrainConfig, config_digest: str) -> None:
+        self.model = model
+        self.device = next(model.parameters()).device
+        self.loader = loader
+        self.settings = settings
+        self.config_digest = config_digest
+        self.optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
+        self.epoch = 0
+        self.sums = EpochSums()
+        self.epoch_trained = False
+        self.best_metric: float | None = None
+        self.best_epoch: int | None = None
+        _check_model(model, loader)
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether the loss has not fallen for ``early_stopping_epochs`` epochs."""
+        patience = self.settings.early_stopping_epochs
+        return patience is not None and self.best_epoch is not None and self.epoch - 1 - self.best_epoch >= patience
+
+    @property
+    def finished(self) -> bool:
+        """Whether no epoch is left to do."""
+        return self.epoch >= self.settings.train_epochs or self.stopped_early
+
+    def set_learning_rate(self) -> float:
+        """Give the optimiser the learning rate of the epoch, and return it."""
+        rate = learning_rate_at(self.settings, self.epoch)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        return rate
+
+    def close_epoch(self, metric: float) -> bool:
+        """Go to the next epoch; return whether the one that ends is the best so far.
+
+        Parameters
+        ----------
+        metric
+            Its validation loss, or its training loss without validation.
+        """
+        improved = self.best_metric is None or metric < self.best_metric
+        if improved:
+            self.best_metric, self.best_epoch = metric, self.epoch
+        self.epoch += 1
+        self.sums = EpochSums()
+        self.epoch_trained = False
+        self.loader.set_epoch(self.epoch)
+        return improved
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the state as it is; its tensors are the live ones, to be written at once."""
+        on_gpu = self.device.type == "cuda"
+        return Checkpoint(
+            model_config=self.model.config,
+            x_names=list(self.loader.x_names),
+            static_names=list(self.loader.static_names),
+            y_names=list(self.loader.y_names),
+            target_length=self.loader.window.target_length,
+            model=self.model.state_dict(),
+            optimizer=self.optimizer.state_dict(),
+            rng={"cpu": torch.get_rng_state(), "cuda": torch.cuda.get_rng_state_all() if on_gpu else []},
+            epoch=self.epoch,
+            sums=self.sums,
+            epoch_trained=self.epoch_trained,
+            loader_state=self.loader.state_dict(),
+            best_metric=self.best_metric,
+            best_epoch=self.best_epoch,
+            config_digest=self.config_digest,
+            index_digest=self.loader.index_digest,
+        )
+
+    def restore(self, checkpoint: Checkpoint, path: Path) -> None:
+        """Go to where a checkpoint was taken; ``path`` names it in an error.
+
+        Raises
+        ------
+        CheckpointError, StaleIndexError
+            It is of another configuration, index or set of variables.
+        ConfigError
+            The model has another shape.
+        """
+        check_same_run(path, checkpoint, config_digest=self.config_digest, index_digest=self.loader.index_digest)
+        check_loader(checkpoint, self.loader, str(path))
+        if checkpoint.model_config != self.model.config:
+            raise ConfigError(
+                describe(
+                    "the model has another shape than the checkpoint's",
+                    where=str(path),
+                    expected=str(checkpoint.model_config),
+                    got=str(self.model.config),
+                    fix="resume with the run's own settings, or start a new run in another folder",
+                )
+            )
+        self.model.load_state_dict(checkpoint.model)
+        self.optimizer.load_state_dict(checkpoint.optimizer)
+        self.epoch, self.sums, self.epoch_trained = checkpoint.epoch, checkpoint.sums, checkpoint.epoch_trained
+        self.best_metric, self.best_epoch = checkpoint.best_metric, checkpoint.best_epoch
+        self.loader.load_state_dict(checkpoint.loader_state)
+        torch.set_rng_state(checkpoint.rng["cpu"])
+        if self.device.type == "cuda" and len(checkpoint.rng["cuda"]) == torch.cuda.device_count():
+            torch.cuda.set_rng_state_all(checkpoint.rng["cuda"])
+
+
+def learning_rate_at(settings: TrainConfig, epoch: int) -> float:
+    """Return the learning rate of an epoch counted from 0: that of the latest schedule entry at or before it."""
+    begun = [start for start in settings.learning_rate_schedule if start <= epoch]
+    return settings.learning_rate_schedule[max(begun)] if begun else settings.learning_rate
+
+
+def _check_model(model: LSTMModel, loader: Loader) -> None:
+    expected = (len(loader.x_names), len(loader.static_names), len(loader.y_names))
+    got = (model.config.num_inputs, model.config.num_statics, model.config.num_targets)
+    if expected != got:
+        raise ConfigError(
+            describe(
+                "the model does not fit the loader",
+                where="number of inputs, statics, targets",
+                expected=str(expected),
+                got=str(got),
+                fix="build the model with the lengths of the loader's x_names, static_names and y_names",
+            )
+        )
