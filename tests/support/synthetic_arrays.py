@@ -102,7 +102,7 @@ def _create(group: zarr.Group, name: str, shape: tuple[int, ...], layout: ArrayL
         flag = flag if np.dtype(layout.dtype).kind == "f" else int(flag)
         coded = zarr_format == 3 and layout.flag_attribute == "_FillValue"
         if coded and not layout.plain_fill_attribute and isinstance(flag, float):
-            flag = base64.standard_b64encode(struct.pack("<d", flag)).decode()
+            flag = base64.standard_b64encode(struct.pack("<d", np.dtype(layout.dtype).type(flag))).decode()
         attrs[layout.flag_attribute] = flag
     if zarr_format == 2:
         attrs["_ARRAY_DIMENSIONS"] = list(layout.dims)
@@ -146,9 +146,9 @@ def _truth(
     missing = ~np.isfinite(exact)
     fill = layout.fill_value
     if layout.missing_as != "nan" and layout.flag_attribute:
-        missing |= exact == float(layout.missing_as)
+        missing |= raw == raw.dtype.type(layout.missing_as)
     if array.metadata.zarr_format == 2 and fill is not None and fill != 0:
-        missing |= exact == fill
+        missing |= raw == raw.dtype.type(fill)
     if fill is not None and fill != 0:
         missing |= absent
     scale = 1.0 if layout.scale_factor is None else layout.scale_factor

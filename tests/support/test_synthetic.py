@@ -130,6 +130,18 @@ def test_packed_array_with_flag_equals_xarrays_decoding(tmp_path: Path, zarr_for
     np.testing.assert_allclose(read(store.path, "precipitation"), truth, rtol=1e-6)
 
 
+@pytest.mark.parametrize("plain", [True, False])
+def test_flag_that_float32_rounds_is_missing_however_it_is_declared(tmp_path: Path, plain: bool) -> None:
+    layout = synthetic.ArrayLayout(missing_as=-999.99, plain_fill_attribute=plain)
+    hole = np.arange(60).reshape(3, 20) % 7 == 0
+    store = synthetic.write_store(tmp_path / "s.zarr", variables={"a": layout}, zarr_format=3, missing={"a": hole})
+    np.testing.assert_array_equal(np.isnan(store.truth["a"]), hole)
+    declared = zarr.open_array(str(store.path), path="a", mode="r").attrs["_FillValue"]
+    assert isinstance(declared, float if plain else str)
+    if not plain:
+        np.testing.assert_array_equal(read(store.path, "a"), store.truth["a"])
+
+
 @pytest.mark.parametrize("id_dtype", ["str", "object", "U", "S", "int64", "float64"])
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_ids_are_written_in_every_type(tmp_path: Path, zarr_format: int, id_dtype: str) -> None:
