@@ -23,7 +23,7 @@ SERIES_STYLES = tuple(
     (colour, line) for line in ("-", "--", ":") for colour in (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00")
 )
 CDF_LOWEST = -1.0
-"""Where the NSE axis begins; the basins below it are counted in the legend."""
+"""Where the NSE axis begins when some basin is below 0; the basins below this are counted in the legend."""
 
 
 def plot_loss(metrics: Path, out: Path, loss_name: str = "loss") -> Path:
@@ -85,7 +85,7 @@ def plot_nse_cdf(metrics: Path, out: Path) -> Path:
             linestyle=line,
             label=f"{label}, {below} below {CDF_LOWEST:g}" if below else label,
         )
-    axes.set_xlim(CDF_LOWEST, 1.0)
+    axes.set_xlim(0.0 if all(float(row["nse"]) >= 0 for row in rows) else CDF_LOWEST, 1.0)
     axes.set_ylim(0.0, 1.0)
     axes.set_xlabel("NSE (–)")
     axes.set_ylabel("share of basins (–)")
@@ -126,9 +126,8 @@ def plot_hydrographs(
         group = store[dataset_id]
         assert isinstance(group, zarr.Group)
         unit = (units or {}).get(target) or group[f"{target}_obs"].attrs.get("units")
-        picks = {"best": 0, "median": len(ranked) // 2, "worst": len(ranked) - 1}
-        # With fewer than three basins one would be drawn twice.
-        distinct = {place: name for name, place in reversed(picks.items())}
+        # With fewer than three basins a later name takes an earlier one's place, and no basin is drawn twice.
+        distinct = {len(ranked) // 2: "median", len(ranked) - 1: "worst", 0: "best"}
         figure = _figure(width=9.0, height=0.6 + 2.4 * len(distinct))
         axes = figure.subplots(len(distinct), squeeze=False)[:, 0]
         for panel, (place, name) in zip(axes, sorted(distinct.items()), strict=True):
