@@ -1,17 +1,22 @@
-"""YAML as people mean it: numbers by the 1.2 rules, dates as text, a repeated key refused.
+"""YAML as people mean it: numbers and truth values by the 1.2 rules, dates as text, a repeated key refused.
 
-PyYAML follows YAML 1.1, where an unquoted basin id 01013500 is an octal number, 1e-3 is text, 12:30 is 750 and a date
-becomes an object. Each of these would silently change what a user wrote.
+PyYAML follows YAML 1.1, where an unquoted basin id 01013500 is an octal number and 12_345 is 12345, 1e-3 is text,
+12:30 is 750, NO is false and a date becomes an object. Each of these would silently change what a user wrote.
 """
 
 import re
+from collections.abc import Hashable
 from typing import Any
 
 import yaml
 
-_INT = re.compile(r"^[-+]?(?:0|[1-9][0-9_]*|0x[0-9a-fA-F]+)$")
-_FLOAT = re.compile(r"^[-+]?(?:(?:0|[1-9][0-9_]*)\.[0-9_]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?|[1-9][0-9]*[eE][-+]?[0-9]+|\.inf|\.Inf)$|^\.(?:nan|NaN)$")
-_REPLACED = {f"tag:yaml.org,2002:{name}" for name in ("int", "float", "timestamp")}
+_INT = re.compile(r"^[-+]?(?:0|[1-9][0-9]*|0x[0-9a-fA-F]+)$")
+_FLOAT = re.compile(
+    r"^[-+]?(?:(?:0|[1-9][0-9]*)\.[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?|[1-9][0-9]*[eE][-+]?[0-9]+"
+    r"|\.inf|\.Inf)$|^\.(?:nan|NaN)$"
+)
+_BOOL = re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$")
+_REPLACED = {f"tag:yaml.org,2002:{name}" for name in ("bool", "int", "float", "timestamp")}
 
 
 class TextLoader(yaml.SafeLoader):
@@ -24,34 +29,42 @@ TextLoader.yaml_implicit_resolvers = {
 }
 TextLoader.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+0123456789"))
 TextLoader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789."))
+TextLoader.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOL, list("tTfF"))
 
 
 def _construct_mapping(loader: TextLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    loader.flatten_mapping(node)
-    mapping: dict[Any, Any] = {}
-    for key_node, value_node in node.value:
+    seen: set[Hashable] = set()
+    for key_node, _ in node.value:
+        if key_node.tag == "tag:yaml.org,2002:merge":
+            continue
         key = loader.construct_object(key_node, deep=True)
-        if key in mapping:
+        repeated = isinstance(key, Hashable) and key in seen
+        if repeated or not isinstance(key, Hashable):
+            problem = "appears twice" if repeated else "is not a plain name"
             mark = key_node.start_mark
-            msg = f"key {key!r} appears twice (line {mark.line + 1})"
+            msg = f"key {key!r} {problem} (line {mark.line + 1})"
             raise yaml.constructor.ConstructorError(None, None, msg, mark)
-        mapping[key] = loader.construct_object(value_node, deep=True)
-    return mapping
+        seen.add(key)
+    loader.flatten_mapping(node)  # `<<: *anchor`: the mapping's own keys come last and win
+    return {loader.construct_object(k, deep=True): loader.construct_object(v, deep=True) for k, v in node.value}
 
 
 TextLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_mapping)
 
 
 class TextDumper(yaml.SafeDumper):
-    """Safe dumper whose text :class:`TextLoader` reads back unchanged."""
+    """Safe dumper that quotes what either version of YAML would take for something else than text."""
 
 
-TextDumper.yaml_implicit_resolvers = {k: list(v) for k, v in TextLoader.yaml_implicit_resolvers.items()}
+TextDumper.yaml_implicit_resolvers = {
+    first: [*TextLoader.yaml_implicit_resolvers.get(first, []), *yaml.SafeDumper.yaml_implicit_resolvers.get(first, [])]
+    for first in {*TextLoader.yaml_implicit_resolvers, *yaml.SafeDumper.yaml_implicit_resolvers}
+}
 
 
-def read_yaml(text: str) -> Any:  # noqa: ANN401 - YAML holds anything
+def read_yaml(text: str) -> Any:
     """Parse YAML text; raises :class:`yaml.YAMLError`."""
-    return yaml.load(text, Loader=TextLoader)  # noqa: S506 - a SafeLoader subclass
+    return yaml.load(text, Loader=TextLoader)
 
 
 def write_yaml(data: object) -> str:
