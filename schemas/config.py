@@ -4,9 +4,19 @@ An unknown key is refused (``extra="forbid"``); :mod:`headrace.schemas.config_io
 messages with the dotted path and the nearest valid key.
 """
 
+from itertools import combinations
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
 
 from headrace.schemas.variables import MissingPolicy, VariableConfig
 from headrace.schemas.windows import TargetPolicy, WindowSpec
@@ -17,13 +27,17 @@ Period = tuple[str, str]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def _mapping(value: object) -> object:
     """Accept a list of names, a mapping name → array name, or a mapping name → settings."""
     if isinstance(value, list | tuple):
-        return {str(name): {"physical": str(name)} for name in value}
+        odd = next((name for name in value if not isinstance(name, str)), None)
+        if odd is not None:
+            msg = f"a list may hold names only, not {odd!r}: write a mapping name → array instead (no dashes)"
+            raise ValueError(msg)
+        return {name: {"physical": name} for name in value}
     if isinstance(value, dict):
         return {str(k): {"physical": v} if isinstance(v, str) else v for k, v in value.items()}
     return value
@@ -32,7 +46,11 @@ def _mapping(value: object) -> object:
 def _id_text(value: object) -> object:
     """Keep basin ids as text: YAML reads an unquoted 54001 as a number (ids with a leading zero stay text)."""
     if isinstance(value, list | tuple):
-        return tuple(v if isinstance(v, str) else str(v) for v in value)
+        odd = next((v for v in value if isinstance(v, bool) or not isinstance(v, str | int)), "")
+        if odd != "":
+            msg = f"basin id {odd!r} is not text: put it in quotes"
+            raise ValueError(msg)
+        return tuple(str(v) for v in value)
     return value
 
 
@@ -57,10 +75,11 @@ class VariablesConfig(_Section):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> "VariablesConfig":
-        both = set(self.relevant) & set(self.target)
-        if both:
-            msg = f"{sorted(both)} named as input and as target: give the two roles different names"
-            raise ValueError(msg)
+        for first, second in combinations(("relevant", "target", "constant"), 2):
+            both = sorted(set(getattr(self, first)) & set(getattr(self, second)))
+            if both:
+                msg = f"{both} named under {first} and under {second}: give the two roles different names"
+                raise ValueError(msg)
         return self
 
 
@@ -196,6 +215,12 @@ class Config(_Section):
     storage: StorageConfig = StorageConfig()
     loader: LoaderConfig = LoaderConfig()
     train: TrainConfig = TrainConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_sections_are_default(cls, data: object) -> object:
+        """Take a section whose every line is commented out, which YAML reads as null, as left out."""
+        return {k: v for k, v in data.items() if v is not None} if isinstance(data, dict) else data
 
     def names(self, role: Literal["input", "target", "static"]) -> tuple[str, ...]:
         """Return the canonical names of a role over all data sets, in order of first appearance."""

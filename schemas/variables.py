@@ -7,9 +7,9 @@ canonical ones, so that the scan and the loader agree bit for bit.
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, model_validator
 
 Role = Literal["input", "target", "static"]
 MissingPolicy = Literal["fill", "fill_and_mask", "drop"]
@@ -26,21 +26,21 @@ class VariableConfig(BaseModel):
 
     physical: str = Field(min_length=1)
     """Name of the array in the store."""
-    scale: float = 1.0
+    scale: FiniteFloat = 1.0
     """Multiplies the stored value, after the store's own CF scale and offset."""
-    offset: float = 0.0
+    offset: FiniteFloat = 0.0
     """Added after ``scale``."""
     unit: str | None = None
     """Unit of the result; needed with ``per_area``. Default: the array's own ``units`` attribute."""
     required: bool = True
     """Whether a data set without this array is an error; if false the variable is filled with ``fill_value``."""
-    fill_value: float = 0.0
+    fill_value: FiniteFloat = 0.0
     """Value after normalisation where the data set lacks the variable altogether."""
     missing_values: Annotated[tuple[float, ...], BeforeValidator(_as_list)] = ()
     """Raw values that mean missing, besides the store's own flags."""
-    valid_min: float | None = None
+    valid_min: FiniteFloat | None = None
     """Smallest valid canonical value; anything below is missing."""
-    valid_max: float | None = None
+    valid_max: FiniteFloat | None = None
     """Largest valid canonical value; anything above is missing."""
     per_area: str | None = None
     """Static array (or constant of this data set) holding the basin area that turns a volume into a depth."""
@@ -97,6 +97,13 @@ class DecodeRule:
     valid_max: float | None = None
     absent_is_missing: bool = False
 
+    def __post_init__(self) -> None:
+        """Make every number a plain float: equal rules have equal text, wherever their numbers came from."""
+        object.__setattr__(self, "missing_values", tuple(float(v) for v in self.missing_values))
+        for name in ("cf_scale", "cf_offset", "scale", "offset", "area_factor", "valid_min", "valid_max"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else float(value))
+
     def digest(self) -> str:
         """Return 16 hex digits that change whenever the meaning of a raw value changes."""
         text = json.dumps({k: repr(v) for k, v in asdict(self).items()}, sort_keys=True)
@@ -116,5 +123,5 @@ def rule_from_json(text: str) -> DecodeRule:
     fields = json.loads(text)
     flags = tuple(float(v) for v in fields.pop("missing_values"))
     numeric = {"cf_scale", "cf_offset", "scale", "offset", "area_factor", "valid_min", "valid_max"}
-    read = {k: float(v) if k in numeric and v is not None else v for k, v in fields.items()}
+    read: dict[str, Any] = {k: float(v) if k in numeric and v is not None else v for k, v in fields.items()}
     return DecodeRule(missing_values=flags, **read)
