@@ -7,11 +7,14 @@ import difflib
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from headrace.schemas.config import Config, DatasetConfig, SplitBasins
 from headrace.schemas.errors import ConfigError, describe
@@ -41,14 +44,14 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             describe(
                 "configuration file cannot be read",
                 where=str(path),
-                expected="a YAML file",
-                got=error.strerror or str(error),
-                fix="check the path",
+                expected="a YAML file in UTF-8",
+                got=_reason(error),
+                fix="check the path and the file's encoding",
             )
         ) from error
     try:
@@ -79,6 +82,7 @@ def parse_config(data: object, *, overrides: Sequence[str] = (), base: Path | No
                 fix="start from configs/camels_joint.example.yml",
             )
         )
+    data = deepcopy(data)
     for override in overrides:
         _apply_override(data, override)
     try:
@@ -97,32 +101,51 @@ def _apply_override(data: dict[str, Any], override: str) -> None:
     *parents, leaf = dotted.strip().split(".")
     target = data
     for parent in parents:
-        child = target.setdefault(parent, {})
+        if target.get(parent) is None:
+            target[parent] = {}
+        child = target[parent]
         if not isinstance(child, dict):
             raise ConfigError(
                 describe("override goes below a plain value", where=f"--set {override}", expected=f"{parent} to be a section", got=repr(child), fix="check the dotted path")
             )
         target = child
-    target[leaf] = read_yaml(text)
+    try:
+        target[leaf] = read_yaml(text)
+    except yaml.YAMLError as error:
+        got = " ".join(str(error).split())
+        raise ConfigError(
+            describe(
+                "override cannot be read",
+                where=f"--set {override}",
+                expected="a value in YAML",
+                got=got,
+                fix="put the value in quotes",
+            )
+        ) from error
 
 
 def _explain(error: ValidationError, where: str) -> str:
-    """Put each complaint on lines of its own: dotted path, what is wrong, nearest valid key."""
-    lines = []
-    for item in error.errors(include_url=False):
-        path = [str(part) for part in item["loc"]]
-        dotted = ".".join(path)
+    """Put each complaint on a line of its own: dotted path, what is wrong, nearest valid key."""
+    lines: dict[str, list[str]] = {}
+    for item in _without_other_branches(error.errors(include_url=False)):
+        *parents, last = item["loc"] or ("",)
         if item["type"] == "extra_forbidden":
-            known = _valid_keys(path[:-1])
-            near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.5)
+            path, model = _walk(parents)
+            known = sorted(model.model_fields)
+            near = difflib.get_close_matches(str(last), known, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(known)}"
-            lines.append(f"unknown key {dotted}: {hint}")
-        elif item["type"] == "missing":
-            lines.append(f"{dotted} is missing")
+            lines[f"unknown key {'.'.join([*path, str(last)])}: {hint}"] = []
+            continue
+        dotted = ".".join(_walk(item["loc"])[0])
+        if item["type"] == "missing":
+            lines[f"{dotted} is missing"] = []
         else:
-            lines.append(f"{dotted}: {item['msg'].removeprefix('Value error, ')} (got {_short(item.get('input'))})")
-    count = f"{len(lines)} problems" if len(lines) > 1 else "1 problem"
-    return f"configuration is not valid ({count})\n  where:    {where}\n" + "\n".join(f"  - {line}" for line in dict.fromkeys(lines))
+            problem = item["msg"].removeprefix("Value error, ")
+            problems = lines.setdefault(f"{dotted} = {_short(item.get('input'))}" if dotted else "whole", [])
+            problems += [problem] if problem not in problems else []
+    text = [f"  - {head}" + (f": {'; or: '.join(problems)}" if problems else "") for head, problems in lines.items()]
+    count = f"{len(text)} problems" if len(text) > 1 else "1 problem"
+    return f"configuration is not valid ({count})\n  where:    {where}\n" + "\n".join(text)
 
 
 def _short(value: object) -> str:
@@ -130,28 +153,51 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _valid_keys(path: Iterable[str]) -> list[str]:
-    """Return the keys that a section of :class:`Config` may hold, by walking the models along a dotted path."""
+def _walk(loc: Iterable[int | str]) -> tuple[list[str], type[BaseModel]]:
+    """Follow an error's location through the models; drop pydantic's names for the branches of a union.
+
+    Returns
+    -------
+    tuple
+        The parts of the dotted path, and the model they lead to.
+    """
     model: type[BaseModel] = Config
     in_map = False
-    for part in path:
+    path: list[str] = []
+    for part in loc:
+        field = model.model_fields.get(str(part))
         if in_map:
             in_map = False
-            continue
-        field = model.model_fields.get(part)
-        if field is None:
-            continue
-        found = _models_in(field.annotation)
-        if found:
-            model = found[0]
+        elif field is not None:
+            found = _models_in(field.annotation)
+            model = found[0] if found else model
             in_map = "dict[" in str(field.annotation)
-    return sorted(model.model_fields)
+        elif not isinstance(part, int):
+            continue
+        path.append(str(part))
+    return path, model
+
+
+def _without_other_branches(items: Sequence[ErrorDetails]) -> list[ErrorDetails]:
+    """Of the complaints of one union keep those from inside a branch, if any: that branch was meant."""
+    unions = []
+    for item in items:
+        path = _walk(item["loc"])[0]
+        same = takewhile(lambda pair: pair[0] == str(pair[1]), zip(path, item["loc"], strict=False))
+        unions.append(item["loc"][: len(list(same))])
+    inside = [len(item["loc"]) > len(union) + 1 for item, union in zip(items, unions, strict=True)]
+    meant = {union for union, deep in zip(unions, inside, strict=True) if deep}
+    return [item for item, union, deep in zip(items, unions, inside, strict=True) if deep or union not in meant]
 
 
 def _models_in(annotation: object) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [m for arg in getattr(annotation, "__args__", ()) for m in _models_in(arg)]
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else f"not UTF-8: {error.reason}"
 
 
 def is_url(text: str) -> bool:
@@ -186,13 +232,13 @@ def _read_basins(basins: str | tuple[str, ...], base: Path, where: str) -> str |
     path = base / Path(basins).expanduser()
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             describe(
                 "basin file cannot be read",
                 where=f"{where} = {basins}",
-                expected="all, a list of ids, or a text file with one id a line",
-                got=error.strerror or str(error),
+                expected="all, a list of ids, or a UTF-8 text file with one id a line",
+                got=_reason(error),
                 fix="check the path; it is relative to the configuration file",
             )
         ) from error

@@ -1,0 +1,209 @@
+"""Configuration files: the guide's runs unchanged, mistakes are named with their dotted path, nothing is lost."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.schemas.config import Config
+from headrace.schemas.config_io import config_digest, dump_config, is_url, load_config, parse_config
+from headrace.schemas.errors import ConfigError
+
+GUIDE = """\
+datasets:
+  camels_us:
+    timeseries: stores/camels_us_timeseries.zarr
+    attributes: s3://bucket/camels_us_attributes.zarr
+    basins: [01013500, 54001]
+    t_range_train: [1980-10-01, "2010-09-30"]
+    t_range_valid: null
+    variables:
+      relevant: {precipitation: pcp_mm, temperature_max: {physical: airtemp_c_max, offset: 273.15, unit: K}}
+      target:
+        streamflow: {physical: q_cms_obs, missing_values: [-999], valid_min: 0, per_area: area_km2, unit: mm/day}
+      constant: {area: area_km2}
+"""
+
+
+@pytest.fixture
+def guide(tmp_path: Path) -> Path:
+    path = tmp_path / "guide.yml"
+    path.write_text(GUIDE, encoding="utf-8")
+    return path
+
+
+def basins_of(config: Config) -> Any:
+    return config.datasets["camels_us"].basins
+
+
+def mistake(*overrides: str) -> str:
+    """Return the message that a configuration with this mistake gets."""
+    data: Any = {"datasets": {"a": {"timeseries": "t.zarr", "basins": "all", "variables": {"target": {"q": "q"}}}}}
+    with pytest.raises(ConfigError) as caught:
+        parse_config(data, overrides=overrides)
+    assert caught.value.exit_code == 2
+    assert "pydantic" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_guides_file_gives_ids_dates_and_numbers_as_written(guide: Path) -> None:
+    config = load_config(guide)
+    dataset = config.datasets["camels_us"]
+    assert dataset.basins == ("01013500", "54001")
+    assert dataset.period("train") == ("1980-10-01", "2010-09-30")
+    assert dataset.variables.relevant["precipitation"].physical == "pcp_mm"
+    assert dataset.variables.target["streamflow"].missing_values == (-999.0,)
+    assert config.window.spec().length == 365
+
+
+def test_store_paths_are_relative_to_the_file_and_urls_stay(guide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    dataset = load_config(guide).datasets["camels_us"]
+    assert dataset.timeseries == str(guide.parent / "stores/camels_us_timeseries.zarr")
+    assert dataset.attributes == "s3://bucket/camels_us_attributes.zarr"
+    monkeypatch.chdir(guide.parent)
+    assert load_config(guide.name).datasets["camels_us"] == dataset
+    assert (
+        load_config(guide, ["datasets.camels_us.timeseries=/x/t.zarr"]).datasets["camels_us"].timeseries == "/x/t.zarr"
+    )
+    assert is_url("s3://bucket/x")
+    assert not is_url("/data/x.zarr")
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("storag.anon=true", "unknown key storag: did you mean 'storage'?"),
+        ("window.strid=2", "unknown key window.strid: did you mean 'stride'?"),
+        ("datasets.a.basin=all", "unknown key datasets.a.basin: did you mean 'basins'?"),
+        ("datasets.a.basins={trian: all}", "unknown key datasets.a.basins.trian: did you mean 'train'?"),
+        ("datasets.a.variables.targets={q: q}", "unknown key datasets.a.variables.targets: did you mean 'target'?"),
+        (
+            "datasets.a.variables.target={q: {physical: q, ofset: 1}}",
+            "unknown key datasets.a.variables.target.q.ofset: did you mean 'offset'?",
+        ),
+        ("train.zzz=1", "unknown key train.zzz: valid keys: checkpoint_seconds, "),
+    ],
+)
+def test_unknown_key_is_named_with_its_dotted_path_and_the_nearest_key(override: str, expected: str) -> None:
+    assert f"configuration is not valid (1 problem)\n  where:    config\n  - {expected}" in mistake(override)
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("loader.batch_size=many", "loader.batch_size = 'many': Input should be a valid integer"),
+        (
+            "loader.memory_budget=-5",
+            "memory_budget = -5: Input should be a valid string; or: Input should be greater than 0",
+        ),
+        ("loader.num_workers=0", "loader.num_workers = 0: Input should be 'auto'; or: Input should be greater than 0"),
+        ("datasets.a.basins={train: 5}", "datasets.a.basins.train = 5: Input should be a valid string; or: "),
+        ("datasets.a.basins=[no, 1e5]", "datasets.a.basins = ['no', 100000.0]: basin id 100000.0 is not text"),
+        ("datasets.a.timeseries=", "datasets.a.timeseries = None: Input should be a valid string"),
+        ("datasets.b.basins=all", "datasets.b.timeseries is missing"),
+        ("datasets.a.variables.target={q: {physical: q, scale: 0}}", "scale must not be 0"),
+        ("train.learning_rate_schedule={3: -1}", "train.learning_rate_schedule.3 = -1: Input should be greater than 0"),
+        ("train.learning_rate_schedule={x: 1}", "learning_rate_schedule.x = 'x': Input should be a valid integer"),
+        ("window.warmup_length=365", "window = {'warmup_length': 365}: warmup_length must lie in [0, 365)"),
+    ],
+)
+def test_bad_value_is_named_with_its_dotted_path_and_what_was_found(override: str, expected: str) -> None:
+    message = mistake(override)
+    assert "(1 problem)" in message
+    assert expected in message.splitlines()[-1]
+
+
+def test_all_mistakes_are_said_at_once() -> None:
+    message = mistake("window.stride=0", "loader.batchsize=1", "datasets.a.weight=-1")
+    assert "(3 problems)" in message
+    assert all(part in message for part in ("window.stride = 0", "loader.batchsize", "datasets.a.weight = -1"))
+
+
+def test_misplaced_secret_does_not_appear_in_the_message() -> None:
+    assert "hunter2" not in mistake("storage.secret_access_key=hunter2")
+
+
+@pytest.mark.parametrize("override", ["window.stride", "=5", "window.stride=[1", "datasets.a.timeseries.x=1"])
+def test_unreadable_override_is_refused_as_written(override: str) -> None:
+    assert f"--set {override}" in mistake(override)
+
+
+def test_overrides_set_what_they_name_and_leave_the_callers_data_alone(guide: Path) -> None:
+    config = load_config(guide, ["window.stride=2", "train.learning_rate=1e-3", "datasets.camels_us.basins=[01013500]"])
+    assert (config.window.stride, config.train.learning_rate, basins_of(config)) == (2, 0.001, ("01013500",))
+    data: dict[str, Any] = {"datasets": {"a": {"timeseries": "t"}}, "window": None}
+    assert parse_config(data, overrides=["window.stride=3"]).window.stride == 3
+    assert data == {"datasets": {"a": {"timeseries": "t"}}, "window": None}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read"),
+        (b"\xff\xfed\x00", "not UTF-8"),
+        (b"datasets: [", "not valid YAML"),
+        (b"a: 1\na: 2\n", "'a' appears twice"),
+        (b"", "empty or not a mapping"),
+        (b"- a\n", "empty or not a mapping"),
+        (b"window: {stride: 1}\n", "datasets is missing"),
+    ],
+)
+def test_unreadable_file_is_refused_by_name(tmp_path: Path, content: bytes | None, message: str) -> None:
+    path = tmp_path / "c.yml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigError, match=f"(?s){message}") as caught:
+        load_config(path)
+    assert str(path) in str(caught.value)
+
+
+def test_basin_file_may_have_blank_lines_crlf_bom_spaces_and_comments(guide: Path) -> None:
+    (guide.parent / "ids.txt").write_bytes("\ufeff01013500  \r\n\r\n  é水\r\n# said to be bad\n54001".encode())
+    config = load_config(guide, ["datasets.camels_us.basins=ids.txt"])
+    assert basins_of(config) == ("01013500", "é水", "54001")
+    config = load_config(guide, ["datasets.camels_us.basins={train: ids.txt, test: [01], valid: all}"])
+    assert basins_of(config).model_dump() == {"train": ("01013500", "é水", "54001"), "test": ("01",), "valid": "all"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "cannot be read"), (b"\r\n # none\n", "holds no id"), (b"\xff\xfe0\x001\x00", "not UTF-8")],
+)
+def test_unusable_basin_file_is_refused_by_its_dotted_path(guide: Path, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (guide.parent / "ids.txt").write_bytes(content)
+    with pytest.raises(ConfigError, match=message) as caught:
+        load_config(guide, ["datasets.camels_us.basins={train: ids.txt}"])
+    assert "datasets.camels_us.basins.train = ids.txt" in str(caught.value)
+
+
+def test_dumped_configuration_loads_to_the_same_whole_and_digest(guide: Path, tmp_path: Path) -> None:
+    config = load_config(
+        guide, ["train.learning_rate_schedule={10: 5e-4}", "window.warmup_length=0", "loader.cache_dir=off"]
+    )
+    again = tmp_path / "elsewhere.yml"
+    again.write_text(dump_config(config), encoding="utf-8")
+    assert load_config(again) == config
+    assert config_digest(load_config(again)) == config_digest(config)
+    assert Config.model_validate(config.as_dict()) == config
+
+
+def test_digest_changes_with_any_setting_and_not_with_spelling(guide: Path) -> None:
+    plain = config_digest(load_config(guide))
+    assert plain == config_digest(
+        load_config(guide, ["window.stride=1", "datasets.camels_us.basins=['01013500', '54001']"])
+    )
+    changes = [
+        "window.stride=2",
+        "train.device=cpu",
+        "datasets.camels_us.weight=2",
+        "datasets.camels_us.variables.constant={}",
+    ]
+    assert len({plain, *(config_digest(load_config(guide, [change])) for change in changes)}) == 1 + len(changes)
+
+
+def test_digest_is_the_same_on_every_machine() -> None:
+    config = parse_config({"datasets": {"a": {"timeseries": "s3://b/é.zarr"}}})
+    assert config_digest(config) == config_digest(Config.model_validate(config.as_dict()))
+    assert len(config_digest(config)) == 16
