@@ -87,7 +87,7 @@ class IndexManifest:
         try:
             tables = {name: TableEntry(**entry) for name, entry in data["tables"].items()}
             manifest = cls(config=Config.model_validate(data["config"]), tables=tables, parts=tuple(data["parts"]))
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise IndexFormatError(
                 describe("manifest is damaged", where=where, expected="config, tables and parts", got=str(error), fix=fix)
             ) from error
