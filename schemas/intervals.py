@@ -30,8 +30,8 @@ class Intervals:
     @classmethod
     def same_for(cls, rows: NDArray[np.integer], start: int, stop: int) -> "Intervals":
         """Return the same interval in every row; none where it is empty."""
-        rows = rows.astype(np.int64) if stop > start else np.zeros(0, np.int64)
-        return cls(row=rows, start=np.full(rows.shape, start, np.int64), stop=np.full(rows.shape, stop, np.int64))
+        row = rows.astype(np.int64) if stop > start else np.zeros(0, np.int64)
+        return cls(row=row, start=np.full(row.shape, start, np.int64), stop=np.full(row.shape, stop, np.int64))
 
     @classmethod
     def overlay(cls, sets: Sequence["Intervals"], *, at_least: int) -> "Intervals":

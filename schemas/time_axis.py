@@ -177,7 +177,8 @@ def decode_seconds(values: NDArray[np.generic], units: str, calendar: str, where
         raise SourceError(
             describe("time is not a whole second", where=f"{where}, index {off[0]}", expected="whole seconds", got=f"{values[off[0]]} {units}", fix="round the time coordinate")
         )
-    return whole.astype(np.int64) + reference
+    seconds: NDArray[np.int64] = whole.astype(np.int64) + reference
+    return seconds
 
 
 def _reference_seconds(since: str, calendar: str, where: str) -> int:
