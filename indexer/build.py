@@ -1,0 +1,120 @@
+"""``build_index``: configuration in, index out. The story of this package.
+
+Look at the stores, cut the work into units, keep what an earlier build left, scan the rest on Dask, fold the parts into
+tables, write them with the manifest last.
+"""
+
+import difflib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from headrace.indexer.distribute import ScanTask, Workers, run_tasks
+from headrace.indexer.fold import fold
+from headrace.indexer.folder import check_folder, claimed, clear, sweep
+from headrace.indexer.inventory import take_inventory
+from headrace.indexer.parts import finished_units, settle
+from headrace.indexer.progress import Progress, Silent
+from headrace.indexer.report import BuildReport, ScanReport, make_report
+from headrace.indexer.results import ScanResults
+from headrace.indexer.rows import all_tables
+from headrace.indexer.units import ScanPlan, plan_scan, refuse_absent
+from headrace.indexer.views import views_sql
+from headrace.indexer.write import write_index
+from headrace.schemas.config import Config
+from headrace.schemas.errors import ConfigError, describe
+
+
+def build_index(
+    config: Config,
+    out: Path,
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    scheduler_file: str | None = None,
+    fresh: bool = False,
+    datasets: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> BuildReport:
+    """Build an index, or bring one up to date.
+
+    Parameters
+    ----------
+    config
+        What to index.
+    out
+        Folder of the index: new, empty, or an earlier index, of which whatever still holds is kept.
+    workers
+        Number of local worker processes; None scans with threads in this process.
+    scheduler, scheduler_file
+        A running Dask scheduler, by address or by file, instead of local workers. Its workers must see the stores and
+        ``out`` under the same paths.
+    fresh
+        Forget what an earlier build left.
+    datasets
+        Index only these data sets of the configuration.
+    progress
+        Where to report; None reports nothing.
+
+    Returns
+    -------
+    BuildReport
+        Windows, missing shares, warnings and speed.
+
+    Raises
+    ------
+    ConfigError, SourceError
+        One error that lists everything wrong with the configuration or the stores; nothing is written then.
+    ReadError
+        A chunk cannot be read; what is scanned so far is kept for the next run.
+    """
+    out = Path(out).absolute()
+    progress = Silent() if progress is None else progress
+    where = Workers(processes=workers, scheduler=scheduler, scheduler_file=scheduler_file)
+    config = config if datasets is None else _only(config, datasets)
+    check_folder(out)
+    inventory = take_inventory(config)
+    plan = plan_scan(inventory)
+    refuse_absent(plan, config.missing.absent_chunk)
+    with claimed(out) as parts:
+        if fresh:
+            clear(out)
+        accept = config.missing.on_bad_chunk == "missing"
+        found = finished_units(parts, accept_errors=accept)
+        tasks, num_kept = _remaining(plan, found, parts, config)
+        began = time.perf_counter()
+        run_tasks(tasks, where, progress, num_kept=num_kept)
+        seconds = time.perf_counter() - began
+        names = settle(parts, [[u.key for u in b] for b in plan.bundles], finished_units(parts, accept_errors=accept))
+        folded = fold(inventory, plan, ScanResults(parts, names))
+        manifest = write_index(out, all_tables(folded), views_sql(inventory.datasets), config=config, parts=names)
+        sweep(parts, set(names))
+    nbytes = sum(t.nbytes for t in tasks)
+    scan = ScanReport(units_scanned=plan.num_units - num_kept, units_kept=num_kept, nbytes=nbytes, seconds=seconds)
+    return make_report(out=str(out), manifest=manifest, inventory=inventory, plan=plan, folded=folded, scan=scan)
+
+
+def _remaining(plan: ScanPlan, found: dict[str, str], parts: Path, config: Config) -> tuple[list[ScanTask], int]:
+    """Return a task per bundle with its unscanned units, and the number of units that need no scan."""
+    tasks = []
+    for bundle in plan.bundles:
+        units = tuple(u for u in bundle if u.key not in found)
+        if units:
+            tasks.append(ScanTask(units=units, folder=str(parts), policy=config.missing.on_bad_chunk))
+    return tasks, plan.num_units - sum(len(t.units) for t in tasks)
+
+
+def _only(config: Config, datasets: Sequence[str]) -> Config:
+    unknown = [name for name in datasets if name not in config.datasets]
+    if unknown or not datasets:
+        near = difflib.get_close_matches(unknown[0], config.datasets, n=1) if unknown else []
+        raise ConfigError(
+            describe(
+                "data set is not configured",
+                where="--datasets",
+                expected=f"some of {', '.join(config.datasets)}",
+                got=", ".join(unknown) or "none",
+                fix=f"did you mean {near[0]}?" if near else "correct the names",
+            )
+        )
+    return config.model_copy(update={"datasets": {k: v for k, v in config.datasets.items() if k in datasets}})

@@ -1,0 +1,88 @@
+"""The output folder: whose it is, that one builder at a time works in it, and what must never be mistaken for an index."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headrace.schemas.errors import ConfigError, describe
+from headrace.schemas.manifest import MANIFEST_NAME, PARTS_FOLDER
+from headrace.schemas.tables import TABLES
+
+VIEWS_NAME = "views.sql"
+_LOCK_NAME = "lock"
+
+
+def check_folder(out: Path) -> None:
+    """Refuse a folder that holds something else than an index, before anything is written.
+
+    Raises
+    ------
+    ConfigError
+        ``out`` is a file, or a folder with other content.
+    """
+    if out.exists() and not out.is_dir():
+        raise ConfigError(
+            describe(
+                "output is a file",
+                where=str(out),
+                expected="a folder, or nothing yet",
+                got="a file",
+                fix="choose another --out",
+            )
+        )
+    if not out.is_dir():
+        return
+    names = sorted(p.name for p in out.iterdir())
+    if names and MANIFEST_NAME not in names and PARTS_FOLDER not in names:
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        raise ConfigError(
+            describe(
+                "output folder is not empty and holds no index",
+                where=str(out),
+                expected="an empty folder, a new one, or an index to bring up to date",
+                got=f"{', '.join(names[:5])}{more}",
+                fix="choose another --out",
+            )
+        )
+
+
+@contextmanager
+def claimed(out: Path) -> Iterator[Path]:
+    """Make the folder and hold it against a second builder; gives the folder of the parts.
+
+    Raises
+    ------
+    ConfigError
+        Another process builds there.
+    """
+    parts = out / PARTS_FOLDER
+    parts.mkdir(parents=True, exist_ok=True)
+    with (parts / _LOCK_NAME).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ConfigError(
+                describe(
+                    "another build works in this folder",
+                    where=str(out),
+                    expected="one builder at a time",
+                    got="a held lock",
+                    fix="wait for it, or choose another --out",
+                )
+            ) from error
+        yield parts
+
+
+def clear(out: Path) -> None:
+    """Remove what an earlier build left: manifest first, then tables, views and parts."""
+    names = [MANIFEST_NAME, VIEWS_NAME, *(f"{name}.parquet" for name in TABLES)]
+    for path in [*(out / name for name in names), *(out / PARTS_FOLDER).glob("*.parquet")]:
+        path.unlink(missing_ok=True)
+
+
+def sweep(parts: Path, keep: set[str]) -> None:
+    """Remove parts that no table rests on, and unfinished files of builders that were killed."""
+    for path in [*parts.glob("*.parquet"), *parts.glob("*.tmp"), *parts.parent.glob("*.tmp")]:
+        if path.name not in keep:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,222 @@
+"""Open every configured data set once and resolve names, dates and rules to rows, steps and numbers.
+
+All data sets are looked at before anything is said: one error lists everything that is wrong.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from headrace.indexer.arrays import check_extent, find_array, resolve, variable_key
+from headrace.indexer.attributes import Attributes, look_at_attributes
+from headrace.indexer.coordinates import read_basin_ids, read_time_axis, unique_rows
+from headrace.indexer.facts import AREA_PREFIX, DatasetFacts, Inventory, VariableFacts
+from headrace.indexer.fingerprint import store_fingerprint
+from headrace.indexer.problems import Problems
+from headrace.indexer.selection import Basins, select_basins, select_periods
+from headrace.indexer.statics import check_static_missing
+from headrace.indexer.unit_check import check_units
+from headrace.schemas.config import Config, DatasetConfig
+from headrace.schemas.errors import ConfigError, describe
+from headrace.schemas.time_axis import TimeAxis
+from headrace.schemas.units import per_area_factor
+from headrace.schemas.variables import Role
+from headrace.store import open_group
+
+_SERIES: tuple[Role, ...] = ("input", "target")
+
+
+def take_inventory(config: Config) -> Inventory:
+    """Look at every data set.
+
+    Raises
+    ------
+    ConfigError, SourceError
+        One error that lists every problem of every data set.
+    """
+    problems = Problems()
+    found: list[DatasetFacts] = []
+    for dataset_id in sorted(config.datasets):
+        with problems.collecting():
+            _check_declared(config, dataset_id)
+        facts = _look_at(config, dataset_id, problems)
+        if facts is not None:
+            found.append(facts)
+    with problems.collecting():
+        problems.remarks += check_units(found, config.missing.unit_mismatch_policy)
+    problems.raise_if_any()
+    return Inventory(config=config, datasets=tuple(found), remarks=tuple(problems.remarks))
+
+
+@dataclass(frozen=True, slots=True)
+class _Coordinates:
+    ids: list[str]
+    basins: Basins
+    axis: TimeAxis
+
+
+def _look_at(config: Config, dataset_id: str, problems: Problems) -> DatasetFacts | None:
+    """Return the facts of one data set, or None where something is wrong with it (said in ``problems``)."""
+    before = len(problems.errors)
+    settings, key = config.datasets[dataset_id], f"datasets.{dataset_id}"
+    coordinates: _Coordinates | None = None
+    series: list[VariableFacts] = []
+    attributes: Attributes | None = None
+    with problems.collecting():
+        group = open_group(settings.timeseries)
+        coordinates = _look_at_coordinates(group, settings, key, problems)
+        series = _look_at_series(group, config, dataset_id, coordinates, problems)
+    with problems.collecting():
+        attributes = look_at_attributes(config, dataset_id, problems)
+    if coordinates is None or attributes is None or len(problems.errors) > before:
+        return None
+    periods = select_periods(settings, coordinates.axis, key=key, problems=problems)
+    ids = coordinates.ids
+    areas = {name: attributes.aligned(area.values, ids) for name, area in attributes.areas.items()}
+    with problems.collecting():
+        series = [_with_area(v, attributes, areas, variable_key(key, v.role, v.name)) for v in series]
+    basins = coordinates.basins
+    statics = {name: attributes.aligned(read, list(basins.ids)) for name, read in attributes.values.items()}
+    statics |= {AREA_PREFIX + name: area[list(basins.rows)] for name, area in areas.items()}
+    with problems.collecting():
+        dropped = check_static_missing(statics, basins.ids, policy=config.missing.static_missing, key=key)
+        problems.remarks += _dropped_remark(key, basins, dropped)
+        basins, statics = basins.without(dropped), {name: np.delete(v, dropped) for name, v in statics.items()}
+        _check_some_left(basins, key)
+    if len(problems.errors) > before:
+        return None
+    variables = (*series, *attributes.constants)
+    return DatasetFacts(
+        dataset_id=dataset_id,
+        config=settings,
+        axis=coordinates.axis,
+        basins=basins,
+        num_store_rows=len(ids),
+        periods=periods,
+        variables=variables,
+        statics=statics,
+        fingerprint=store_fingerprint(variables, ids, coordinates.axis),
+    )
+
+
+def _look_at_coordinates(
+    group: zarr.Group, settings: DatasetConfig, key: str, problems: Problems
+) -> _Coordinates | None:
+    uri = settings.timeseries
+    ids: list[str] | None = None
+    basins: Basins | None = None
+    axis: TimeAxis | None = None
+    with problems.collecting():
+        ids = read_basin_ids(group, uri, id_width=settings.id_width, key=key)
+        rows = unique_rows(ids, policy=settings.duplicate_basins, where=uri, key=key)
+        basins = select_basins(rows, settings, key=key, uri=uri)
+    with problems.collecting():
+        if settings.fix_time != "none":
+            raise ConfigError(
+                describe(
+                    "time axes are not mended yet",
+                    where=f"{key}.fix_time",
+                    expected="none",
+                    got=settings.fix_time,
+                    fix="sort the store by time and keep one row per time, then leave fix_time out",
+                )
+            )
+        axis = read_time_axis(group, uri)
+    return None if ids is None or basins is None or axis is None else _Coordinates(ids, basins, axis)
+
+
+def _look_at_series(
+    group: zarr.Group, config: Config, dataset_id: str, coordinates: _Coordinates | None, problems: Problems
+) -> list[VariableFacts]:
+    settings, key = config.datasets[dataset_id], f"datasets.{dataset_id}"
+    found = []
+    for role in _SERIES:
+        positions = {name: i for i, name in enumerate(config.names(role))}
+        for name, wanted in config.variables_of(dataset_id, role).items():
+            where = variable_key(key, role, name)
+            with problems.collecting():
+                stored = find_array(
+                    group, settings.timeseries, wanted.physical, role=role, where=where, required=wanted.required
+                )
+                place = positions[name]
+                if stored is None:
+                    facts = VariableFacts(name=name, role=role, position=place, config=wanted, unit=wanted.unit or "")
+                else:
+                    if coordinates is not None:
+                        check_extent(stored, rows=len(coordinates.ids), axis=coordinates.axis)
+                    absent = config.missing.absent_chunk
+                    facts = resolve(stored, name=name, role=role, position=place, config=wanted, absent=absent)
+                found.append(facts)
+    return found
+
+
+def _with_area(
+    facts: VariableFacts, attributes: Attributes, areas: Mapping[str, NDArray[np.float64]], where: str
+) -> VariableFacts:
+    """Add areas and the unit factor to a variable configured with ``per_area``."""
+    text = facts.config.per_area
+    if text is None or facts.stored is None:
+        return facts
+    flow = str(facts.stored.attributes.get("units", ""))
+    factor = per_area_factor(flow, attributes.areas[text].unit, facts.unit, where)
+    rule = replace(facts.rule, area_factor=factor, area_array=text)
+    return replace(facts, rule=rule, area=areas[text])
+
+
+def _check_declared(config: Config, dataset_id: str) -> None:
+    """Refuse a name used as series and as static, and a variable that only other data sets declare."""
+    key = f"datasets.{dataset_id}"
+    static = set(config.variables_of(dataset_id, "static"))
+    both = sorted(static & {*config.variables_of(dataset_id, "input"), *config.variables_of(dataset_id, "target")})
+    if both:
+        raise ConfigError(
+            describe(
+                "one name stands for a time series and a constant",
+                where=f"{key}.variables",
+                expected="different names",
+                got=", ".join(both),
+                fix="rename the constant",
+            )
+        )
+    roles: Sequence[Role] = (*_SERIES, "static")
+    lacking = [
+        variable_key(key, role, name)
+        for role in roles
+        for name in config.names(role)
+        if name not in config.variables_of(dataset_id, role)
+    ]
+    if lacking:
+        raise ConfigError(
+            describe(
+                "data set does not declare a variable that another one has",
+                where=", ".join(lacking),
+                expected="the same variables in every data set",
+                got="nothing",
+                fix="name the array, or declare the variable with required: false, so that its fill_value is used on purpose",
+            )
+        )
+
+
+def _dropped_remark(key: str, basins: Basins, dropped: list[int]) -> list[str]:
+    if not dropped:
+        return []
+    named = ", ".join(basins.ids[i] for i in dropped[:8]) + (
+        f" and {len(dropped) - 8} more" if len(dropped) > 8 else ""
+    )
+    return [f"{key}: {len(dropped)} basins left out, because a static value is missing: {named}"]
+
+
+def _check_some_left(basins: Basins, key: str) -> None:
+    if not basins.ids:
+        raise ConfigError(
+            describe(
+                "no basin has all its static values",
+                where=key,
+                expected="at least one basin",
+                got="none left by static_missing: drop",
+                fix="choose other constants, or static_missing: impute",
+            )
+        )

@@ -1,0 +1,186 @@
+"""Part files: the results of the scan, one file per task, one row per unit.
+
+A part is written under another name, synced and renamed, so a file with a part's name is whole. Its own name digests
+the keys inside. Rows are keyed by store row, not by the position of a configured basin.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headrace.indexer.fingerprint import digest
+from headrace.indexer.read_unit import UnitResult
+
+_ROW, _NUM, _VALUE, _TEXT = pa.int32(), pa.int64(), pa.float64(), pa.string()
+_CHUNK = pa.struct(
+    [
+        ("basin_chunk", _ROW),
+        ("time_chunk", _ROW),
+        ("basin_start", _ROW),
+        ("basin_stop", _ROW),
+        ("time_start", _ROW),
+        ("time_stop", _ROW),
+        ("state", _TEXT),
+        ("stored_nbytes", _NUM),
+        ("valid_count", _NUM),
+        ("fingerprint", _TEXT),
+    ]
+)
+_RUN = pa.struct([("row", _ROW), ("start", _ROW), ("stop", _ROW)])
+_MOMENTS = pa.struct(
+    [
+        ("row", _ROW),
+        ("start", _ROW),
+        ("stop", _ROW),
+        ("count", _NUM),
+        ("mean", _VALUE),
+        ("m2", _VALUE),
+        ("min", _VALUE),
+        ("max", _VALUE),
+    ]
+)
+PART_SCHEMA = pa.schema(
+    [
+        ("key", _TEXT),
+        ("has_error", pa.bool_()),
+        ("chunks", pa.list_(_CHUNK)),
+        ("runs", pa.list_(_RUN)),
+        ("moments", pa.list_(_MOMENTS)),
+    ],
+    metadata={b"headrace.part": b"1"},
+)
+
+
+def part_name(keys: Iterable[str]) -> str:
+    """Return the file name of the part that holds exactly these units, in this order."""
+    return f"{digest(*keys)}.parquet"
+
+
+def to_table(results: Sequence[UnitResult]) -> pa.Table:
+    """Return results as rows of a part."""
+    columns = {
+        "key": pa.array([r.unit.key for r in results], _TEXT),
+        "has_error": pa.array([any(c.state == "error" for c in r.chunks) for r in results], pa.bool_()),
+        "chunks": _lists(_CHUNK, [_chunk_columns(r) for r in results]),
+        "runs": _lists(_RUN, [[r.scanned.runs.row, r.scanned.runs.start, r.scanned.runs.stop] for r in results]),
+        "moments": _lists(_MOMENTS, [_moment_columns(r) for r in results]),
+    }
+    return pa.Table.from_arrays([columns[name] for name in PART_SCHEMA.names], schema=PART_SCHEMA)
+
+
+def _lists(kind: pa.StructType, rows: Sequence[Sequence[object]]) -> pa.ListArray:
+    """Build a list<struct> column from one list of column arrays per row."""
+    sizes = [len(columns[0]) for columns in rows]  # type: ignore[arg-type]
+    joined = []
+    for i in range(kind.num_fields):
+        field = kind.field(i)
+        pieces = [columns[i] for columns in rows]
+        values = sum((list(p) for p in pieces), []) if field.type == _TEXT else np.concatenate(pieces)  # type: ignore[call-overload]
+        joined.append(pa.array(values, field.type))
+    offsets = pa.array(np.append(0, np.cumsum(sizes)).astype(np.int32), pa.int32())
+    return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(joined, fields=list(kind)))
+
+
+def _chunk_columns(result: UnitResult) -> list[object]:
+    c = result.chunks
+    numbers = [
+        [x.basin_chunk for x in c],
+        [x.time_chunk for x in c],
+        [x.rows[0] for x in c],
+        [x.rows[1] for x in c],
+        [x.steps[0] for x in c],
+        [x.steps[1] for x in c],
+        [x.state for x in c],
+        [x.stored_nbytes for x in c],
+        [x.valid_count for x in c],
+        [x.fingerprint for x in c],
+    ]
+    return list(numbers)
+
+
+def _moment_columns(result: UnitResult) -> list[object]:
+    unit, m = result.unit, result.scanned.moments
+    num_rows = unit.rows[1] - unit.rows[0]
+    cuts = np.array(unit.cuts)
+    row = np.repeat(np.arange(*unit.rows), cuts.size - 1)
+    return [row, np.tile(cuts[:-1], num_rows), np.tile(cuts[1:], num_rows), m.count, m.mean, m.m2, m.low, m.high]
+
+
+def write_part(folder: Path, table: pa.Table) -> str:
+    """Write rows as the part of their keys; return its name."""
+    name = part_name(table["key"].to_pylist())
+    write_parquet(table, folder / name)
+    return name
+
+
+def write_parquet(table: pa.Table, path: Path) -> None:
+    """Write a table under another name, sync it, and rename it to ``path``; equal tables give equal bytes."""
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    with unfinished.open("wb") as file:
+        pq.write_table(
+            table,
+            file,
+            compression="zstd",
+            compression_level=3,
+            row_group_size=1 << 20,
+            version="2.6",
+            data_page_version="1.0",
+            use_dictionary=True,
+            write_statistics=True,
+        )
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+
+
+def finished_units(folder: Path, *, accept_errors: bool) -> dict[str, str]:
+    """Return key → part name of every unit that a readable part holds.
+
+    Parameters
+    ----------
+    folder
+        The folder ``parts``.
+    accept_errors
+        Whether units with an undecodable chunk count; they do only while the policy is to take it as missing.
+    """
+    found: dict[str, str] = {}
+    for path in sorted(folder.glob("*.parquet")):
+        try:
+            table = pq.read_table(path, columns=["key", "has_error"])
+        except (pa.ArrowException, OSError, KeyError):
+            continue  # cut short or foreign: its units are scanned again
+        for key, has_error in zip(table["key"].to_pylist(), table["has_error"].to_pylist(), strict=True):
+            if accept_errors or not has_error:
+                found.setdefault(key, path.name)
+    return found
+
+
+def read_units(folder: Path, names: Iterable[str]) -> pa.Table:
+    """Return the rows of the named parts."""
+    tables = [pq.read_table(folder / name, schema=PART_SCHEMA) for name in names]
+    return pa.concat_tables(tables) if tables else PART_SCHEMA.empty_table()
+
+
+def settle(folder: Path, bundles: Sequence[Sequence[str]], found: dict[str, str]) -> list[str]:
+    """Arrange the units so that each bundle of keys is one part; return the parts' names.
+
+    After an incremental scan the units of a bundle lie in several parts; they are copied together, so that the parts
+    of an index do not depend on its history.
+    """
+    names = []
+    for keys in bundles:
+        name = part_name(keys)
+        names.append(name)
+        if all(found[key] == name for key in keys):
+            continue
+        sources = sorted({found[key] for key in keys})
+        tables = [read_units(folder, [source]) for source in sources]
+        rows = pa.concat_tables(tables)
+        origin = np.repeat(np.arange(len(sources)), [t.num_rows for t in tables]).tolist()
+        place = {(key, sources[o]): i for i, (key, o) in enumerate(zip(rows["key"].to_pylist(), origin, strict=True))}
+        write_part(folder, rows.take(pa.array([place[key, found[key]] for key in keys])))
+    return names

@@ -1,0 +1,157 @@
+"""The I/O shell around :func:`headrace.indexer.scan.scan`: open, look, read each stored object once, scan.
+
+A stored object is absent only where the file system proves it. What cannot be decoded is an error or, if the policy
+says so, missing; it is never taken for absent.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.indexer.fingerprint import metadata_digest, objects_digest
+from headrace.indexer.scan import ScanResult, scan
+from headrace.indexer.units import ScanUnit, stats_of
+from headrace.schemas.errors import ReadError, describe
+from headrace.store import BASIN_DIM, TIME_DIM, ObjectStat, StoredArray, open_array, open_group
+
+BadChunkPolicy = Literal["error", "missing"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkFacts:
+    """One stored object of a unit, as the table ``chunks`` tells it."""
+
+    basin_chunk: int
+    time_chunk: int
+    rows: tuple[int, int]
+    steps: tuple[int, int]
+    state: str
+    stored_nbytes: int
+    valid_count: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitResult:
+    """Result of one unit: its chunks in order of time, its runs and its moments."""
+
+    unit: ScanUnit
+    chunks: tuple[ChunkFacts, ...]
+    scanned: ScanResult
+
+
+def scan_unit(unit: ScanUnit, policy: BadChunkPolicy) -> UnitResult:
+    """Read and scan one unit.
+
+    Raises
+    ------
+    ReadError
+        A chunk cannot be decoded and the policy is ``error``, or the store changes while it is read.
+    """
+    stored = _open(unit.uri, unit.array, unit.metadata)
+    stats = stats_of(stored, unit)
+    if objects_digest(stats) != unit.objects:
+        raise _changed(stored, unit)
+    raw, bad = _read(stored, unit, stats, policy)
+    if objects_digest(stats_of(stored, unit)) != unit.objects:
+        raise _changed(stored, unit)
+    bounds = [stored.grid.time.bounds(t) for t in range(*unit.time_chunks)]
+    lost = [
+        b for b, stat in zip(bounds, stats, strict=True) if b in bad or (stat is None and unit.rule.absent_is_missing)
+    ]
+    scanned = scan(raw, unit, chunk_steps=[*(b[0] for b in bounds), unit.steps[1]], lost=lost)
+    return UnitResult(unit=unit, chunks=_chunks(unit, bounds, stats, bad, scanned), scanned=scanned)
+
+
+@lru_cache(maxsize=128)
+def _open(uri: str, name: str, metadata: str) -> StoredArray:
+    """Open an array once per process; another state of its metadata is another entry."""
+    stored = open_array(open_group(uri), uri, name, dims=(BASIN_DIM, TIME_DIM))
+    if stored is None or metadata_digest(stored) != metadata:
+        raise ReadError(
+            describe(
+                "array changed while the index was built",
+                where=f"{uri}, array {name}",
+                expected="the metadata seen at the start",
+                got="other metadata",
+                fix="run the same command again",
+            )
+        )
+    return stored
+
+
+def _read(
+    stored: StoredArray, unit: ScanUnit, stats: list[ObjectStat | None], policy: BadChunkPolicy
+) -> tuple[NDArray[Any], set[tuple[int, int]]]:
+    """Return raw values [S, T] and the step ranges of chunks that cannot be decoded."""
+    rows, steps = slice(*unit.rows), slice(*unit.steps)
+    if not any(stats):
+        shape = (rows.stop - rows.start, steps.stop - steps.start)
+        return np.broadcast_to(np.asarray(stored.array.fill_value, dtype=stored.dtype), shape), set()
+    if policy == "error" or len(stats) == 1:
+        try:
+            return stored.read(rows, steps), set()
+        except ReadError:
+            if policy == "error" and len(stats) == 1:
+                raise
+    return _read_one_by_one(stored, unit, policy)
+
+
+def _read_one_by_one(
+    stored: StoredArray, unit: ScanUnit, policy: BadChunkPolicy
+) -> tuple[NDArray[Any], set[tuple[int, int]]]:
+    """Read chunk by chunk, so that a bad one is named, or alone is missing."""
+    rows = slice(*unit.rows)
+    raw = np.zeros((rows.stop - rows.start, unit.steps[1] - unit.steps[0]), dtype=stored.dtype)
+    bad: set[tuple[int, int]] = set()
+    for chunk in range(*unit.time_chunks):
+        start, stop = stored.grid.time.bounds(chunk)
+        try:
+            raw[:, start - unit.steps[0] : stop - unit.steps[0]] = stored.read(rows, slice(start, stop))
+        except ReadError:
+            if policy == "error":
+                raise
+            bad.add((start, stop))
+    return raw, bad
+
+
+def _chunks(
+    unit: ScanUnit,
+    bounds: list[tuple[int, int]],
+    stats: list[ObjectStat | None],
+    bad: set[tuple[int, int]],
+    scanned: ScanResult,
+) -> tuple[ChunkFacts, ...]:
+    chunks = []
+    for i, (steps, stat) in enumerate(zip(bounds, stats, strict=True)):
+        valid = int(scanned.valid_count[i])
+        state = "absent" if stat is None else "error" if steps in bad else "data" if valid else "missing"
+        chunks.append(
+            ChunkFacts(
+                basin_chunk=unit.basin_chunk,
+                time_chunk=unit.time_chunks[0] + i,
+                rows=unit.rows,
+                steps=steps,
+                state=state,
+                stored_nbytes=0 if stat is None else stat.nbytes,
+                valid_count=valid,
+                fingerprint="" if stat is None else stat.fingerprint,
+            )
+        )
+    return tuple(chunks)
+
+
+def _changed(stored: StoredArray, unit: ScanUnit) -> ReadError:
+    first, last = (stored.object_key(unit.basin_chunk, t) for t in (unit.time_chunks[0], unit.time_chunks[1] - 1))
+    return ReadError(
+        describe(
+            "store changed while the index was built",
+            where=f"{stored.uri}, {first} to {last}",
+            expected="size and time of the chunks seen at the start",
+            got="others",
+            fix="wait until the store is written, then run the same command again",
+        )
+    )

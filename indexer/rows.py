@@ -1,0 +1,272 @@
+"""Folded results to Arrow tables, exactly as :mod:`headrace.schemas.tables` declares them, sorted by their keys."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headrace.indexer.facts import DatasetFacts, VariableFacts
+from headrace.indexer.fold import DatasetResult, Folded
+from headrace.schemas.moments import Moments
+from headrace.schemas.tables import TABLES
+from headrace.schemas.time_axis import iso_text
+from headrace.schemas.variables import rule_to_json
+
+_Columns = Mapping[str, Any]
+
+
+def all_tables(folded: Folded) -> dict[str, pa.Table]:
+    """Return every table of the index by name."""
+    makers = {
+        "datasets": _dataset,
+        "segments": _segments,
+        "periods": _periods,
+        "basins": _basins,
+        "variables": _variables,
+        "chunks": _chunks,
+        "runs": _runs,
+        "windows": _windows,
+        "dropped": _dropped,
+        "moments": _moments,
+        "statics": _statics,
+    }
+    tables = {name: _table(name, [p for d in folded.datasets for p in make(d)]) for name, make in makers.items()}
+    return {**tables, "stats": _table("stats", list(_stats(folded)))}
+
+
+def _table(name: str, pieces: Sequence[_Columns]) -> pa.Table:
+    """Join pieces of columns, text constants repeated, and sort by the table's key."""
+    schema = TABLES[name].schema
+    made = [_piece(schema, piece) for piece in pieces]
+    table = pa.concat_tables(made).combine_chunks() if made else schema.empty_table()
+    return table.sort_by([(column, "ascending") for column in TABLES[name].key]).combine_chunks()
+
+
+def _piece(schema: pa.Schema, columns: _Columns) -> pa.Table:
+    length = max((len(c) for c in columns.values() if not isinstance(c, str | int | float)), default=1)
+    arrays = []
+    for column in schema:
+        value = columns[column.name]
+        if isinstance(value, str | int | float):
+            arrays.append(pa.repeat(pa.scalar(value, column.type), length))
+        else:
+            arrays.append(pa.array(value, column.type) if not isinstance(value, pa.Array) else value.cast(column.type))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _records(rows: Iterable[_Columns]) -> list[_Columns]:
+    """Turn row mappings into one piece."""
+    listed = list(rows)
+    return [{name: [row[name] for row in listed] for name in listed[0]}] if listed else []
+
+
+def _dataset(result: DatasetResult) -> list[_Columns]:
+    facts = result.facts
+    return [
+        {
+            "dataset_id": facts.dataset_id,
+            "timeseries_uri": facts.config.timeseries,
+            "attributes_uri": facts.config.attributes or "",
+            "num_basins": len(facts.basins.ids),
+            "num_steps": facts.axis.num_steps,
+            "time_start": iso_text(facts.axis.segments[0].seconds, facts.axis.calendar),
+            "step_seconds": facts.axis.step_seconds,
+            "calendar": facts.axis.calendar,
+            "weight": facts.config.weight,
+            "fingerprint": facts.fingerprint,
+        }
+    ]
+
+
+def _segments(result: DatasetResult) -> list[_Columns]:
+    axis = result.facts.axis
+    return _records(
+        {
+            "dataset_id": result.facts.dataset_id,
+            "segment": i,
+            "start": s.start,
+            "stop": s.stop,
+            "time_start": iso_text(s.seconds, axis.calendar),
+        }
+        for i, s in enumerate(axis.segments)
+    )
+
+
+def _periods(result: DatasetResult) -> list[_Columns]:
+    axis, seconds = result.facts.axis, result.facts.axis.seconds()
+    return _records(
+        {
+            "dataset_id": result.facts.dataset_id,
+            "split": split,
+            "start": p.start,
+            "stop": p.stop,
+            "time_start": iso_text(int(seconds[p.start]), axis.calendar),
+            "time_last": iso_text(int(seconds[p.stop - 1]), axis.calendar),
+        }
+        for split, p in result.facts.periods.items()
+    )
+
+
+def _basins(result: DatasetResult) -> list[_Columns]:
+    basins = result.facts.basins
+    number = np.arange(len(basins.ids), dtype=np.int32)
+    return [
+        {
+            "dataset_id": result.facts.dataset_id,
+            "basin": number,
+            "basin_id": list(basins.ids),
+            "store_row": list(basins.rows),
+            "splits": list(basins.splits),
+        }
+    ]
+
+
+def _variables(result: DatasetResult) -> list[_Columns]:
+    return _records(_variable(result.facts, v) for v in result.facts.variables)
+
+
+def _variable(facts: DatasetFacts, variable: VariableFacts) -> _Columns:
+    config, stored = variable.config, variable.stored
+    row: dict[str, Any] = {
+        "dataset_id": facts.dataset_id,
+        "variable": variable.name,
+        "role": variable.role,
+        "unit": variable.unit,
+        "scale": config.scale,
+        "offset": config.offset,
+        "model_fill_value": config.fill_value,
+        "position": variable.position,
+    }
+    if stored is None:
+        texts = (
+            "array",
+            "storage_fill_value",
+            "dtype",
+            "dims",
+            "chunk_shape",
+            "shard_shape",
+            "missing_rule",
+            "decode_digest",
+            "decode_rule",
+        )
+        return {**row, "present": False, **dict.fromkeys(texts, "")}
+    fill = stored.array.metadata.fill_value
+    return {
+        **row,
+        "present": True,
+        "array": stored.name,
+        "storage_fill_value": "" if fill is None else repr(fill.item() if hasattr(fill, "item") else fill),
+        "dtype": str(stored.dtype),
+        "dims": ",".join(stored.dims),
+        "chunk_shape": _shape(stored.array.chunks),
+        "shard_shape": "" if stored.array.shards is None else _shape(stored.array.shards),
+        "missing_rule": variable.missing_rule,
+        "decode_digest": variable.rule.digest(),
+        "decode_rule": rule_to_json(variable.rule),
+    }
+
+
+def _shape(sizes: Sequence[int]) -> str:
+    return ",".join(str(s) for s in sizes)
+
+
+def _chunks(result: DatasetResult) -> list[_Columns]:
+    pieces = []
+    for name, found in result.series.items():
+        fields = {found.chunks.type.field(i).name: found.chunks.field(i) for i in range(found.chunks.type.num_fields)}
+        pieces.append({"dataset_id": result.facts.dataset_id, "variable": name, **fields})
+    return pieces
+
+
+def _runs(result: DatasetResult) -> list[_Columns]:
+    return [
+        {
+            "dataset_id": result.facts.dataset_id,
+            "variable": name,
+            "basin": f.runs.row,
+            "start": f.runs.start,
+            "stop": f.runs.stop,
+        }
+        for name, f in result.series.items()
+    ]
+
+
+def _windows(result: DatasetResult) -> list[_Columns]:
+    return [
+        {
+            "dataset_id": result.facts.dataset_id,
+            "split": split,
+            "segment": w.runs.segment,
+            "basin": w.runs.basin,
+            "start": w.runs.start,
+            "stop": w.runs.stop,
+            "num_windows": w.runs.num_windows,
+        }
+        for split, w in result.windows.items()
+    ]
+
+
+def _dropped(result: DatasetResult) -> list[_Columns]:
+    pieces = []
+    for split, found in result.windows.items():
+        for reason, counts in found.dropped.items():
+            basin = np.flatnonzero(counts)
+            pieces.append(
+                {
+                    "dataset_id": result.facts.dataset_id,
+                    "split": split,
+                    "basin": basin.astype(np.int32),
+                    "reason": reason,
+                    "num_windows": counts[basin],
+                }
+            )
+    return pieces
+
+
+def _moments(result: DatasetResult) -> list[_Columns]:
+    pieces = []
+    for name, f in result.series.items():
+        m = f.moments
+        place = {
+            "dataset_id": result.facts.dataset_id,
+            "variable": name,
+            "basin": f.basin,
+            "start": f.start,
+            "stop": f.stop,
+        }
+        pieces.append({**place, "count": m.count, "mean": m.mean, "m2": m.m2, "min": m.low, "max": m.high})
+    return pieces
+
+
+def _statics(result: DatasetResult) -> list[_Columns]:
+    number = np.arange(len(result.facts.basins.ids), dtype=np.int32)
+    return [
+        {"dataset_id": result.facts.dataset_id, "basin": number, "variable": name, "value": values}
+        for name, values in result.facts.statics.items()
+    ]
+
+
+def _stats(folded: Folded) -> Iterable[_Columns]:
+    for name, whole in folded.overall.items():
+        yield _stat("global", "", name, np.array([-1], dtype=np.int32), whole)
+    for result in folded.datasets:
+        for name, found in result.statistics.items():
+            yield _stat("dataset", result.facts.dataset_id, name, np.array([-1], dtype=np.int32), found.of_dataset)
+            if name in result.series:
+                yield _stat("basin", result.facts.dataset_id, name, found.basins, found.by_basin)
+
+
+def _stat(scope: str, dataset_id: str, variable: str, basin: NDArray[np.int32], m: Moments) -> _Columns:
+    return {
+        "scope": scope,
+        "dataset_id": dataset_id,
+        "basin": basin,
+        "variable": variable,
+        "count": m.count,
+        "mean": m.mean,
+        "std": m.std,
+        "min": m.low,
+        "max": m.high,
+    }

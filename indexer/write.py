@@ -1,0 +1,63 @@
+"""Write an index: every table beside its final name first, then all renamed, the manifest last.
+
+Without a manifest a folder is no index, so nothing half-written is ever taken for one.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from headrace.indexer.folder import VIEWS_NAME
+from headrace.indexer.parts import write_parquet
+from headrace.schemas.config import Config
+from headrace.schemas.manifest import MANIFEST_NAME, IndexManifest, TableEntry
+
+
+def write_index(
+    out: Path, tables: Mapping[str, pa.Table], views: str, *, config: Config, parts: Sequence[str]
+) -> IndexManifest:
+    """Write tables, views and manifest into ``out`` and return the manifest."""
+    staged = {name: out / f"{name}.parquet.new.tmp" for name in tables}
+    entries = {}
+    for name, table in tables.items():
+        write_parquet(table, staged[name])
+        entries[name] = TableEntry(
+            path=f"{name}.parquet",
+            num_rows=table.num_rows,
+            nbytes=staged[name].stat().st_size,
+            sha256=_sha256(staged[name]),
+        )
+    manifest = IndexManifest(config=config, tables=entries, parts=tuple(sorted(parts)))
+    (out / MANIFEST_NAME).unlink(missing_ok=True)
+    for name, path in staged.items():
+        path.replace(out / f"{name}.parquet")
+    write_text(out / VIEWS_NAME, views)
+    write_text(out / MANIFEST_NAME, manifest.to_json())
+    _sync_folder(out)
+    return manifest
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    with unfinished.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync_folder(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
