@@ -4,6 +4,8 @@ The scan, the loader and the statics all call :func:`decode`, so that a statisti
 for bit. Legend: S basins, T steps.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,7 +33,7 @@ def decode(
         by the cast to float32, are missing.
     """
     missing = _flagged(raw, rule.missing_values)
-    value: NDArray[np.generic] = raw
+    value: NDArray[Any] = raw
     if _scales(rule):
         wide = raw.astype(np.float64)
         for scale, offset in ((rule.cf_scale, rule.cf_offset), (rule.scale, rule.offset)):

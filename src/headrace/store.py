@@ -89,7 +89,13 @@ class StoredArray:
             return None
         except OSError as error:
             raise ReadError(
-                describe("stored chunk cannot be looked at", where=path, expected="a readable file", got=error.strerror or str(error), fix="check the rights on the store")
+                describe(
+                    "stored chunk cannot be looked at",
+                    where=path,
+                    expected="a readable file",
+                    got=error.strerror or str(error),
+                    fix="check the rights on the store",
+                )
             ) from error
         return ObjectStat(nbytes=found.st_size, fingerprint=f"{found.st_size}:{found.st_mtime_ns}")
 
@@ -120,7 +126,7 @@ class StoredArray:
         return describe(
             "chunk cannot be decoded",
             where=f"{self.where}, {named}{more}",
-            expected=f"{self.dtype} values of basins [{basins.start}, {basins.stop}), steps [{steps.start}, {steps.stop})",
+            expected=f"{self.dtype}, basins [{basins.start}, {basins.stop}), steps [{steps.start}, {steps.stop})",
             got=f"{type(error).__name__}: {error}",
             fix="write the chunk again from its source, or set missing.on_bad_chunk: missing",
         )
@@ -136,7 +142,13 @@ def open_group(uri: str) -> zarr.Group:
     """
     if is_url(uri):
         raise SourceError(
-            describe("store scheme is not supported", where=uri, expected="a path on a local or mounted disk", got=uri.partition("://")[0] + "://", fix="copy or mount the store")
+            describe(
+                "store scheme is not supported",
+                where=uri,
+                expected="a path on a local or mounted disk",
+                got=uri.partition("://")[0] + "://",
+                fix="copy or mount the store",
+            )
         )
     path = Path(uri)
     try:
@@ -145,7 +157,13 @@ def open_group(uri: str) -> zarr.Group:
         raise SourceError(_not_found(path)) from error
     except (OSError, ValueError, KeyError) as error:
         raise SourceError(
-            describe("store cannot be opened", where=uri, expected="a Zarr group of format 2 or 3", got=f"{type(error).__name__}: {error}", fix="check the store's metadata and rights")
+            describe(
+                "store cannot be opened",
+                where=uri,
+                expected="a Zarr group of format 2 or 3",
+                got=f"{type(error).__name__}: {error}",
+                fix="check the store's metadata and rights",
+            )
         ) from error
 
 
@@ -156,7 +174,13 @@ def _not_found(path: Path) -> str:
         siblings = sorted(p.name for p in path.parent.glob("*.zarr")) if path.parent.is_dir() else []
         beside = f"; beside it are: {', '.join(siblings[:8])}" if siblings else ""
         got = f"nothing there{beside}" if path.parent.is_dir() else f"no folder {path.parent}"
-    return describe("store not found", where=str(path), expected="a Zarr group of format 2 or 3", got=got, fix="correct the path in the configuration")
+    return describe(
+        "store not found",
+        where=str(path),
+        expected="a Zarr group of format 2 or 3",
+        got=got,
+        fix="correct the path in the configuration",
+    )
 
 
 def array_names(group: zarr.Group) -> list[str]:
@@ -195,13 +219,18 @@ def open_array(group: zarr.Group, uri: str, name: str, *, dims: tuple[str, ...])
     names = _dimension_names(array)
     spare = [i for i, dim in enumerate(names) if dim not in dims]
     if not set(dims) <= set(names) or len(set(names)) != len(names) or any(array.shape[i] != 1 for i in spare):
-        sizes = ", ".join(f"{dim}={size}" for dim, size in zip(names, array.shape, strict=False)) or "no dimension names"
+        sizes = (
+            ", ".join(f"{dim}={size}" for dim, size in zip(names, array.shape, strict=False)) or "no dimension names"
+        )
         raise SourceError(
             describe(
-                "array has other dimensions", where=f"{uri}, array {name}", expected=f"({', '.join(dims)}) in any order, others of length 1", got=sizes,
-                fix="choose another array, or name the dimensions (_ARRAY_DIMENSIONS in format 2, dimension_names in format 3)",
+                "array has other dimensions",
+                where=f"{uri}, array {name}",
+                expected=f"({', '.join(dims)}) in any order, others of length 1",
+                got=sizes,
+                fix="choose another array, or name its dimensions (_ARRAY_DIMENSIONS or dimension_names)",
             )
-        )  # fmt: skip
+        )
     return StoredArray(uri, name, array, names, _grid(array, names, tuple(spare)))
 
 

@@ -1,0 +1,235 @@
+"""Open an index: check the manifest, put its tables behind DuckDB, answer questions about it.
+
+Only metadata is read here. One process owns the connection, and it is used before any reader thread starts.
+"""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import cftime
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headrace.loader.sql import query
+from headrace.schemas.config import SPLITS, Config
+from headrace.schemas.errors import ConfigError, IndexFormatError, SourceError, describe
+from headrace.schemas.manifest import MANIFEST_NAME, IndexManifest
+from headrace.schemas.time_axis import EPOCH, TimeAxis, axis_from_rows, parse_date
+
+_NUMPY_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
+
+
+class Index:
+    """An opened index; get one from :func:`open_index`.
+
+    Parameters
+    ----------
+    path
+        Folder of the index.
+    manifest
+        Its checked manifest.
+    connection
+        DuckDB connection in which every table is a view.
+    """
+
+    def __init__(self, path: Path, manifest: IndexManifest, connection: duckdb.DuckDBPyConnection) -> None:
+        self.path = path
+        self.manifest = manifest
+        self._connection = connection
+
+    @property
+    def config(self) -> Config:
+        """Resolved configuration the index was built with."""
+        return self.manifest.config
+
+    @property
+    def dataset_ids(self) -> list[str]:
+        """Data sets in the order of the configuration they were built from."""
+        present = set(self._fetch("datasets").column("dataset_id").to_pylist())
+        return [d for d in self.config.datasets if d in present]
+
+    def windows(self, split: str) -> pa.Table:
+        """Return runs of window starts for the index's own window shape.
+
+        Parameters
+        ----------
+        split
+            train, valid or test.
+
+        Returns
+        -------
+        pyarrow.Table
+            dataset_id, basin_id, start, stop, num_windows, stride; one row per maximal run of starts, in steps.
+
+        Raises
+        ------
+        ConfigError
+            There is no such split.
+        """
+        check_split(split)
+        found = self._fetch("windows", split=split, dataset_ids=self.dataset_ids)
+        stride = pa.array(np.full(found.num_rows, self.config.window.stride, dtype=np.int32))
+        return found.select(["dataset_id", "basin_id", "start", "stop", "num_windows"]).append_column("stride", stride)
+
+    def stats(self) -> pa.Table:
+        """Return the table ``stats``: scope, dataset_id, basin, variable, count, mean, std, min, max."""
+        return self._connection.table("stats").to_arrow_table()
+
+    def sql(self, text: str, **parameters: object) -> pa.Table:
+        """Run a DuckDB query over the tables, each a view of its own name, and return the rows.
+
+        Parameters
+        ----------
+        text
+            The query; ``$name`` stands for a parameter.
+        parameters
+            Values to bind.
+
+        Raises
+        ------
+        ConfigError
+            DuckDB refuses the query; the message is DuckDB's own.
+        """
+        try:
+            relation: object = self._connection.sql(text, params=parameters or None)
+        except duckdb.Error as error:
+            raise ConfigError(
+                describe(
+                    "query cannot be run",
+                    where=str(self.path),
+                    expected=f"DuckDB SQL over {', '.join(sorted(self.manifest.tables))}",
+                    got=str(error).strip(),
+                    fix="correct the query",
+                )
+            ) from error  # fmt: skip
+        return relation.to_arrow_table() if isinstance(relation, duckdb.DuckDBPyRelation) else pa.table({})
+
+    def time_axis(self, dataset_id: str) -> TimeAxis:
+        """Return the time axis of a data set as regular segments."""
+        table = self._fetch("datasets").to_pylist()
+        row = next((r for r in table if r["dataset_id"] == dataset_id), None)
+        if row is None:
+            raise ConfigError(
+                describe(
+                    "no such data set",
+                    where=str(self.path),
+                    expected=", ".join(self.dataset_ids),
+                    got=dataset_id,
+                    fix="correct the name",
+                )
+            )
+        segments = [
+            (s["start"], s["stop"], parse_date(s["time_start"], row["calendar"])[0])
+            for s in self._fetch("segments", dataset_id=dataset_id).to_pylist()
+        ]
+        return axis_from_rows(segments, row["step_seconds"], row["calendar"])
+
+    def times(self, dataset_id: str) -> NDArray[np.datetime64] | NDArray[np.object_]:
+        """Return the time of every step of a data set.
+
+        Returns
+        -------
+        NDArray
+            datetime64[s] [T], or cftime objects [T] for calendars NumPy does not know (noleap, 360_day, …).
+        """
+        axis = self.time_axis(dataset_id)
+        seconds = axis.seconds()
+        if axis.calendar in _NUMPY_CALENDARS:
+            return seconds.astype("datetime64[s]")
+        return np.asarray(cftime.num2date(seconds, EPOCH, calendar=axis.calendar), dtype=object)
+
+    def fetch(self, name: str, **parameters: object) -> pa.Table:
+        """Run one of the package's named queries with bound parameters."""
+        return self._fetch(name, **parameters)
+
+    def _fetch(self, name: str, **parameters: object) -> pa.Table:
+        return self._connection.sql(query(name), params=parameters or None).to_arrow_table()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        """Return self."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connection."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Name the folder, the data sets and the digest."""
+        return f"Index({str(self.path)!r}, datasets={self.dataset_ids}, digest={self.manifest.index_digest})"
+
+
+def check_split(split: str) -> None:
+    """Raise :class:`ConfigError` unless the name is train, valid or test."""
+    if split not in SPLITS:
+        raise ConfigError(
+            describe(
+                "no such split", where="split", expected=", ".join(SPLITS), got=repr(split), fix="use one of these"
+            )
+        )
+
+
+def open_index(path: str | Path) -> Index:
+    """Open an index for reading.
+
+    Parameters
+    ----------
+    path
+        Folder that ``build-index`` wrote.
+
+    Raises
+    ------
+    SourceError
+        There is no such folder.
+    IndexFormatError
+        It holds no manifest, one of another version, or a table is missing or of another size.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        raise SourceError(
+            describe(
+                "index not found",
+                where=str(path),
+                expected="a folder written by build-index",
+                got="no such folder",
+                fix="build it: headrace build-index CONFIG --out " + str(path),
+            )
+        )
+    try:
+        text = (path / MANIFEST_NAME).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        inside = ", ".join(sorted(p.name for p in path.iterdir())[:6]) or "nothing"
+        raise IndexFormatError(
+            describe(
+                "folder is no finished index",
+                where=str(path),
+                expected=f"{MANIFEST_NAME}, which build-index writes last",
+                got=f"no manifest; the folder holds {inside}",
+                fix="run build-index again with the same --out; finished scan units are kept",
+            )
+        ) from error  # fmt: skip
+    manifest = IndexManifest.from_json(text, str(path / MANIFEST_NAME))
+    connection = duckdb.connect(":memory:")
+    for name, entry in manifest.tables.items():
+        file = path / entry.path
+        nbytes = file.stat().st_size if file.exists() else -1
+        if nbytes != entry.nbytes:
+            raise IndexFormatError(
+                describe(
+                    "table does not fit the manifest",
+                    where=str(file),
+                    expected=f"{entry.nbytes} bytes",
+                    got="no file" if nbytes < 0 else f"{nbytes} bytes",
+                    fix="run build-index again with the same --out",
+                )
+            )
+        connection.read_parquet(str(file)).create_view(name)
+    return Index(path, manifest, connection)

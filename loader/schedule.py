@@ -1,0 +1,162 @@
+"""An epoch as a pure function of (tiles, seed, epoch, round size): tile order, rounds, and a key per round.
+
+No clock, thread count, device or file enters here; two processes with equal arguments make equal plans, and their
+digests prove it. Order inside a round is a keyed permutation that is never stored.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.loader.permutation import derive_key, hash_floats
+from headrace.loader.tiles import Tiles
+
+_PARTS, _OFFSETS, _COLUMNS, _WINDOWS = range(4)
+"""What a key is for; keeps the streams of one epoch apart."""
+_FIRST_PASS_ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochPlan:
+    """The order in which one epoch serves its windows.
+
+    Parameters
+    ----------
+    seed, epoch, round_steps, shuffle
+        What the plan was made from.
+    tile_order
+        int64 [N], tiles as they are used.
+    round_cuts
+        int64 [rounds + 1]: round r uses ``tile_order[round_cuts[r]:round_cuts[r + 1]]``.
+    window_cuts
+        int64 [rounds + 1]: round r serves positions [window_cuts[r], window_cuts[r + 1]) of the epoch.
+    """
+
+    seed: int
+    epoch: int
+    round_steps: int
+    shuffle: bool
+    tile_order: NDArray[np.int64]
+    round_cuts: NDArray[np.int64]
+    window_cuts: NDArray[np.int64]
+
+    @property
+    def num_rounds(self) -> int:
+        """Number of rounds."""
+        return int(self.round_cuts.size) - 1
+
+    @property
+    def num_windows(self) -> int:
+        """Windows of the epoch."""
+        return int(self.window_cuts[-1])
+
+    def tiles_of(self, number: int) -> NDArray[np.int64]:
+        """Return the tiles of a round, in the order of their pool rows."""
+        return self.tile_order[self.round_cuts[number] : self.round_cuts[number + 1]]
+
+    def key_of(self, number: int) -> int:
+        """Return the key of a round's window permutation."""
+        return derive_key(self.seed, self.epoch, _WINDOWS, number)
+
+    def digest(self) -> str:
+        """Return 16 hex digits over everything that decides the order."""
+        facts = np.array([self.seed, self.epoch, self.round_steps, self.shuffle], dtype=np.int64)
+        content = b"".join(
+            a.astype("<i8").tobytes() for a in (facts, self.tile_order, self.round_cuts, self.window_cuts)
+        )
+        return hashlib.sha256(content).hexdigest()[:16]
+
+
+def plan_epoch(
+    tiles: Tiles, column: NDArray[np.int64], *, seed: int, epoch: int, round_steps: int, shuffle: bool, resident: bool
+) -> EpochPlan:
+    """Plan one epoch.
+
+    Parameters
+    ----------
+    tiles
+        All tiles of the split.
+    column
+        int64 [slots]: which basin chunk of which data set a slot is read from, numbered by
+        ``data set number << 32 | basin chunk``.
+    seed, epoch
+        Keys of the shuffle.
+    round_steps
+        Pool rows that a round may hold.
+    shuffle
+        Whether to permute; otherwise windows come in the order (data set, basin, start).
+    resident
+        Whether the whole split stays in memory. Its first epoch then uses tiles as they arrive, in several rounds;
+        later epochs are one round.
+    """
+    first_pass = resident and epoch == 0
+    if shuffle:
+        order = _shuffled_order(tiles, column, seed, epoch, by_column=first_pass)
+    else:
+        order = np.arange(tiles.slot.size)
+    if resident:
+        rounds = _FIRST_PASS_ROUNDS if first_pass else 1
+        cuts = _even_cuts(tiles.num_windows[order], rounds)
+    else:
+        cuts = _bounded_cuts(tiles.num_rows[order], round_steps)
+    total = np.append(0, np.cumsum(tiles.num_windows[order]))
+    return EpochPlan(
+        seed=seed,
+        epoch=epoch,
+        round_steps=round_steps,
+        shuffle=shuffle,
+        tile_order=order,
+        round_cuts=cuts,
+        window_cuts=total[cuts],
+    )
+
+
+def _shuffled_order(
+    tiles: Tiles, column: NDArray[np.int64], seed: int, epoch: int, *, by_column: bool
+) -> NDArray[np.int64]:
+    """Order tiles so that every stretch of the order holds an even share of every basin and data set.
+
+    The tiles of a basin, in random order, are spread evenly over [0, 1) from a random offset on. With ``by_column``
+    the basin chunks of a data set follow each other in random order instead, each taking an equal share of [0, 1).
+    """
+    num_slots = int(column.size)
+    noise = hash_floats(derive_key(seed, epoch, _PARTS), tiles.slot.size)
+    in_slot = np.lexsort((noise, tiles.slot))
+    rank = np.empty_like(in_slot)
+    rank[in_slot] = tiles.part
+    offset = hash_floats(derive_key(seed, epoch, _OFFSETS), num_slots)
+    place = (rank + offset[tiles.slot]) / tiles.num_parts
+    if by_column:
+        names, of_slot = np.unique(column, return_inverse=True)
+        dataset = names >> 32
+        by_chance = np.lexsort((hash_floats(derive_key(seed, epoch, _COLUMNS), names.size), dataset))
+        per_dataset = np.bincount(dataset)
+        position = np.empty(names.size, dtype=np.int64)
+        position[by_chance] = np.arange(names.size) - (np.cumsum(per_dataset) - per_dataset)[dataset[by_chance]]
+        place = (position[of_slot][tiles.slot] + place) / per_dataset[dataset[of_slot[tiles.slot]]]
+    return np.argsort(place, kind="stable")
+
+
+def _even_cuts(windows: NDArray[np.int64], rounds: int) -> NDArray[np.int64]:
+    """Cut into at most ``rounds`` stretches of about equal numbers of windows, none empty."""
+    if windows.size == 0:
+        return np.zeros(1, dtype=np.int64)
+    done = np.cumsum(windows)
+    wanted = done[-1] * np.arange(1, rounds) / rounds
+    inner = np.searchsorted(done, wanted, side="left") + 1
+    return np.unique(np.concatenate([[0], inner, [windows.size]])).astype(np.int64)
+
+
+def _bounded_cuts(rows: NDArray[np.int64], round_steps: int) -> NDArray[np.int64]:
+    """Cut into the fewest rounds of about equal rows, none above ``round_steps``."""
+    if rows.size == 0:
+        return np.zeros(1, dtype=np.int64)
+    done = np.append(0, np.cumsum(rows))
+    for rounds in range(max(int(-(-done[-1] // round_steps)), 1), rows.size + 1):
+        wanted = done[-1] * np.arange(1, rounds) / rounds
+        cuts = np.unique(np.concatenate([[0], np.searchsorted(done, wanted, side="left"), [rows.size]]))
+        if np.diff(done[cuts]).max() <= round_steps:
+            return cuts.astype(np.int64)
+    return np.arange(rows.size + 1)

@@ -1,0 +1,3 @@
+SELECT dataset_id, split, start, stop
+FROM periods
+ORDER BY dataset_id, split

@@ -1,0 +1,4 @@
+SELECT variable, basin, value
+FROM statics
+WHERE dataset_id = $dataset_id
+ORDER BY variable, basin

@@ -1,0 +1,59 @@
+"""Static attributes as one normalised row per basin.
+
+Legend: Vs statics (masks after them under ``fill_and_mask``).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.loader.catalog import Index
+from headrace.loader.normalize import resolve_scaling
+from headrace.loader.sources import DatasetSource
+from headrace.schemas.config import NormalizationConfig
+from headrace.schemas.moments import Moments
+
+
+def load_statics(
+    index: Index,
+    sources: Sequence[DatasetSource],
+    served: Sequence[NDArray[np.bool_]],
+    names: Sequence[str],
+    normalization: NormalizationConfig,
+    *,
+    with_masks: bool,
+) -> list[NDArray[np.float32]]:
+    """Return normalised statics per data set.
+
+    Statistics are over the served training basins of all data sets together, whatever the scope; a missing value
+    becomes the mean (0 after normalisation) and, with masks, 1 in its mask column.
+
+    Returns
+    -------
+    list of NDArray[np.float32]
+        [num_basins, Vs] per data set.
+    """
+    raw = [_values(index, source, names) for source in sources]
+    moments = [[Moments.of(values[:, v : v + 1]) for v in range(len(names))] for values in raw]
+    scope = normalization.model_copy(update={"scope": "global"})
+    scalings = resolve_scaling(moments, served, names, scope, [s.dataset_id for s in sources])
+    out = []
+    for values, scaling in zip(raw, scalings, strict=True):
+        scaled = ((values - scaling.mean) / scaling.std).astype(np.float32)
+        missing = np.isnan(scaled)
+        columns = [np.where(missing, np.float32(0), scaled)]
+        if with_masks:
+            columns.append(missing.astype(np.float32))
+        out.append(np.ascontiguousarray(np.concatenate(columns, axis=1)))
+    return out
+
+
+def _values(index: Index, source: DatasetSource, names: Sequence[str]) -> NDArray[np.float64]:
+    table = index.fetch("statics", dataset_id=source.dataset_id)
+    variable = table.column("variable").to_numpy(zero_copy_only=False)
+    values = np.full((source.num_basins, len(names)), np.nan)
+    for v, name in enumerate(names):
+        rows = np.flatnonzero(variable == name)
+        values[table.column("basin").to_numpy()[rows], v] = table.column("value").to_numpy()[rows]
+    return values

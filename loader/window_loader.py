@@ -1,0 +1,317 @@
+"""``WindowLoader``: the public loader. What it serves is put together in ``assemble``; here are iteration and state."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+
+from headrace.loader.assemble import assemble
+from headrace.loader.batch import Batch
+from headrace.loader.budget import human_nbytes, memory_budget_nbytes
+from headrace.loader.buffers import BufferPool
+from headrace.loader.catalog import Index
+from headrace.loader.partition import BatchCuts
+from headrace.loader.rounds import RoundQueue
+from headrace.loader.schedule import EpochPlan, plan_epoch
+from headrace.loader.spec import BasinChoice, resolve_spec
+from headrace.loader.state import LoaderState
+from headrace.loader.stream import EpochStream
+from headrace.loader.world import resolve_world
+from headrace.schemas.config import MissingConfig, NormalizationConfig, SamplingConfig, WindowConfig
+from headrace.schemas.errors import ConfigError, describe
+from headrace.schemas.windows import WindowSpec
+
+
+class WindowLoader:
+    """Serve shuffled, normalised windows of a split, batch by batch.
+
+    Parameters
+    ----------
+    index
+        From :func:`headrace.open_index`.
+    split
+        train, valid or test.
+    batch_size
+        Windows per rank and batch; None takes the index's configuration, as for every argument below that may be None.
+    seed
+        Key of the shuffle, with the epoch.
+    device
+        Where batches are put.
+    memory_budget
+        Bytes of decoded rows to hold, such as ``2GiB``; ``auto`` is a quarter of the free memory.
+    rank, world_size
+        This process's share; None takes torch.distributed's when it is initialised, else 0 and 1.
+    window, missing, normalization, sampling
+        Sections of the configuration, or mappings of the keys that differ. None of them needs a new index.
+    datasets, basins
+        Subsets; basins as a list of ids or a mapping data set → ids.
+    shuffle
+        None shuffles the train split only. Without shuffling windows come in the order (data set, basin, start).
+    drop_last
+        Leave out a last batch that is not full.
+    num_workers
+        Reader threads, and as many gather threads; ``auto`` is one per processor.
+    cache_dir
+        Folder for decoded rows that do not fit the memory budget; they are private and gone when the loader is closed.
+    timeout
+        Seconds to wait for a batch before an error; None waits for ever.
+
+    Raises
+    ------
+    ConfigError
+        An argument does not exist or fit, or the split has no window.
+    SourceError
+        A store is gone.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        split: str,
+        *,
+        batch_size: int | None = None,
+        seed: int | None = None,
+        device: str | torch.device = "cpu",
+        memory_budget: str | int | None = None,
+        rank: int | None = None,
+        world_size: int | None = None,
+        window: WindowConfig | WindowSpec | Mapping[str, Any] | None = None,
+        missing: MissingConfig | Mapping[str, Any] | None = None,
+        normalization: NormalizationConfig | Mapping[str, Any] | None = None,
+        sampling: SamplingConfig | Mapping[str, Any] | None = None,
+        datasets: Sequence[str] | None = None,
+        basins: BasinChoice = None,
+        shuffle: bool | None = None,
+        drop_last: bool | None = None,
+        num_workers: int | Literal["auto"] | None = None,
+        cache_dir: str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        defaults = index.config.loader
+        self.split, self.device, self.timeout = split, torch.device(device), timeout
+        self.batch_size = _positive("batch_size", defaults.batch_size if batch_size is None else batch_size)
+        self.drop_last = defaults.drop_last if drop_last is None else drop_last
+        self.rank, self.world_size = resolve_world(rank, world_size)
+        threads = defaults.num_workers if num_workers is None else num_workers
+        self.num_workers = (os.cpu_count() or 1) if threads == "auto" else _positive("num_workers", threads)
+        self._spec = resolve_spec(
+            index,
+            split=split,
+            window=window,
+            missing=missing,
+            normalization=normalization,
+            sampling=sampling,
+            datasets=datasets,
+            basins=basins,
+            shuffle=shuffle,
+        )
+        self.index_digest, self.spec_digest = index.manifest.index_digest, self._spec.digest()
+        self.window, self.dataset_ids = self._spec.window, list(self._spec.dataset_ids)
+        self._serving = serving = assemble(
+            index,
+            self._spec,
+            budget_nbytes=memory_budget_nbytes(defaults.memory_budget if memory_budget is None else memory_budget),
+            num_workers=self.num_workers,
+            spill_folder=cache_dir or defaults.cache_dir,
+        )
+        self.x_names, self.static_names, self.y_names = serving.x_names, serving.static_names, serving.y_names
+        self.basin_ids, self.y_train_std = serving.basin_ids, serving.y_train_std
+        self.y_mean = [s.mean for s in serving.y_scaling]
+        self.y_std = [s.std for s in serving.y_scaling]
+        self._buffers = BufferPool()
+        self._seed = defaults.seed if seed is None else seed
+        self._epoch, self._consumed, self._resume_at = 0, 0, 0
+        self._stream: EpochStream | None = None
+        self._closed = False
+
+    @property
+    def num_windows(self) -> int:
+        """Windows of the split for the chosen data sets and basins."""
+        return self._serving.num_windows
+
+    @property
+    def resident(self) -> bool:
+        """Whether the whole split stays in memory."""
+        return self._serving.resident
+
+    @property
+    def spill_nbytes(self) -> int:
+        """Bytes of disk that decoded rows take; 0 for a resident split."""
+        return self._serving.spill_nbytes
+
+    @property
+    def chunks_read(self) -> int:
+        """Store chunks read so far."""
+        return self._serving.reader.chunks_read
+
+    @property
+    def bytes_read(self) -> int:
+        """Stored bytes read so far."""
+        return self._serving.reader.bytes_read
+
+    @property
+    def epoch(self) -> int:
+        """Number of the epoch that the next iteration serves, or the present one while iterating."""
+        return self._epoch
+
+    def plan(self, epoch: int | None = None) -> EpochPlan:
+        """Return the order of an epoch, by default the present one."""
+        serving = self._serving
+        return plan_epoch(
+            serving.tiles,
+            serving.column,
+            seed=self._seed,
+            epoch=self._epoch if epoch is None else epoch,
+            round_steps=serving.round_steps,
+            shuffle=self._spec.shuffle,
+            resident=serving.resident,
+        )
+
+    def __len__(self) -> int:
+        """Return the number of batches of a whole epoch for this rank; exact, and the same for every rank."""
+        return len(self._cuts(0))
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Serve the present epoch; when it ends the next one is due.
+
+        After :meth:`load_state_dict` the first iteration serves what remained. After an early ``break`` the next
+        iteration starts the same epoch again.
+        """
+        if self._closed:
+            msg = "this WindowLoader is closed"
+            raise RuntimeError(msg)
+        self._stop_stream()
+        first, self._resume_at = self._resume_at, 0
+        self._consumed = first
+        cuts, plan = self._cuts(first), self.plan()
+        if len(cuts) == 0:
+            self._epoch, self._consumed = self._epoch + 1, 0
+            return
+        first_round = int(np.searchsorted(plan.window_cuts, first, side="right")) - 1
+        stream = EpochStream(
+            plan=plan,
+            cuts=cuts,
+            rank=self.rank,
+            rounds=RoundQueue(self._serving.rounds, plan, first_round),
+            shape=self._serving.shape,
+            buffers=self._buffers,
+            num_threads=self.num_workers,
+            timeout=self.timeout,
+        )
+        self._stream = stream
+        try:
+            for batch, position in stream:
+                self._consumed = position
+                yield batch if self.device.type == "cpu" else batch.to(self.device)
+            self._epoch, self._consumed = self._epoch + 1, 0
+        finally:
+            stream.close()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch that the next iteration serves, from its start."""
+        self._epoch, self._consumed, self._resume_at = epoch, 0, 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the loader stands: batches handed out so far are done, those in flight are not."""
+        return LoaderState(
+            index_digest=self.index_digest, spec_digest=self.spec_digest, seed=self._seed, epoch=self._epoch,
+            round_steps=self._serving.round_steps, windows_consumed=self._consumed,
+        ).as_dict()  # fmt: skip
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a state: the next iteration serves exactly the windows that remained.
+
+        Raises
+        ------
+        ConfigError
+            The state belongs to other settings, or to a memory budget this loader cannot follow.
+        StaleIndexError
+            The state belongs to another index.
+        """
+        found = LoaderState.from_dict(state, index_digest=self.index_digest, spec_digest=self.spec_digest)
+        if found.round_steps != self._serving.round_steps:
+            row_nbytes = 4 * (len(self.x_names) + len(self.y_names))
+            raise ConfigError(
+                describe(
+                    "loader state was made with another memory budget",
+                    where="load_state_dict",
+                    expected=f"rounds of {found.round_steps} rows ({human_nbytes(found.round_steps * row_nbytes)})",
+                    got=f"{self._serving.round_steps} rows ({human_nbytes(self._serving.round_steps * row_nbytes)})",
+                    fix="give the loader the memory_budget that the state was made with",
+                )
+            )
+        self._seed, self._epoch = found.seed, found.epoch
+        self._consumed = self._resume_at = found.windows_consumed
+
+    def denormalize(self, y: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Return targets in canonical units.
+
+        Parameters
+        ----------
+        y
+            float32 [B, P, Vy], normalised targets or predictions.
+        batch
+            The batch they belong to: its data sets and basins choose the scale.
+        """
+        dataset, basin = batch.dataset.cpu().numpy(), batch.basin.cpu().numpy()
+        mean, std = (np.empty((dataset.size, len(self.y_names)), np.float32) for _ in range(2))
+        for number in np.unique(dataset):
+            mine = dataset == number
+            mean[mine], std[mine] = self.y_mean[number][basin[mine]], self.y_std[number][basin[mine]]
+        return y * torch.from_numpy(std).to(y.device)[:, None] + torch.from_numpy(mean).to(y.device)[:, None]
+
+    def close(self) -> None:
+        """Stop all threads and free the rows; the loader cannot be used afterwards."""
+        self._closed = True
+        self._stop_stream()
+        self._serving.readers.shutdown(wait=True, cancel_futures=True)
+
+    def __enter__(self) -> Self:
+        """Return self."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the loader."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Say what is served and how."""
+        how = "resident" if self.resident else f"spilling {human_nbytes(self.spill_nbytes)}"
+        shape = f"batches={len(self)}, batch_size={self.batch_size}, x={self.x_names}, y={self.y_names}"
+        return f"WindowLoader(split={self.split!r}, windows={self.num_windows}, {shape}, {how})"
+
+    def _cuts(self, first: int) -> BatchCuts:
+        total, most = self.num_windows, self._spec.sampling.max_batches_per_epoch
+        if most is not None:
+            total = min(total, most * self.batch_size * self.world_size)
+        return BatchCuts(
+            first=min(first, total),
+            total=total,
+            batch_size=self.batch_size,
+            world_size=self.world_size,
+            drop_last=self.drop_last,
+        )
+
+    def _stop_stream(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+
+
+def _positive(name: str, value: int) -> int:
+    if not isinstance(value, int | np.integer) or value < 1:
+        raise ConfigError(
+            describe(
+                f"{name} is not valid",
+                where=f"WindowLoader({name}=…)",
+                expected="a whole number of at least 1",
+                got=repr(value),
+                fix="correct the argument",
+            )
+        )
+    return int(value)

@@ -1,0 +1,65 @@
+"""``headrace inspect``: ready questions about an index."""
+
+from importlib.resources import files
+from pathlib import Path
+
+import click
+
+from headrace.commands.render import FORMATS, write_table
+
+_TOPICS = {
+    "summary": "Windows per data set and split, basins with and without.",
+    "coverage": "Observed share per data set, variable and year.",
+    "gaps": "Longest gaps in observed records.",
+    "dropped": "Windows not served, and why.",
+    "chunks": "Stored chunks per array: state, size, read cost.",
+    "stats": "Statistics over the training period.",
+    "windows": "Runs of window starts, one row per run.",
+}
+
+
+@click.command("inspect")
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("topic", type=click.Choice(list(_TOPICS)), default="summary")
+@click.option("--dataset", "dataset_id", help="Only this data set.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How to print the rows."
+)
+@click.option(
+    "--limit", type=click.IntRange(min=0), default=40, show_default=True, help="Rows that the table shows; 0 for all."
+)
+def inspect_command(directory: Path, topic: str, dataset_id: str | None, form: str, limit: int) -> None:
+    r"""Look at the index in DIRECTORY.
+
+    \b
+    TOPIC is one of
+      summary   windows per data set and split, basins with and without (the default)
+      coverage  observed share per data set, variable and year
+      gaps      longest gaps in observed records
+      dropped   windows not served, and why
+      chunks    stored chunks per array: state, size
+      stats     statistics over the training period
+      windows   runs of window starts
+
+    \b
+    Example:
+      headrace inspect index/
+      headrace inspect index/ dropped --dataset camels_us
+      headrace inspect index/ coverage --format csv > coverage.csv
+    """
+    from headrace.loader.catalog import open_index
+    from headrace.schemas.errors import ConfigError, describe
+
+    text = files("headrace.commands").joinpath(f"inspect_{topic}.sql").read_text(encoding="utf-8")
+    with open_index(directory) as index:
+        if dataset_id is not None and dataset_id not in index.dataset_ids:
+            raise ConfigError(
+                describe(
+                    "no such data set",
+                    where=f"{directory} --dataset",
+                    expected=", ".join(index.dataset_ids),
+                    got=dataset_id,
+                    fix="correct the name",
+                )
+            )
+        write_table(index.sql(text, dataset_id=dataset_id), form, limit=limit, title=_TOPICS[topic])
