@@ -114,7 +114,8 @@ def _on_grid(start: NDArray[np.int64], stop: NDArray[np.int64], anchor: int, str
     """Count the grid points anchor + k·stride inside each [start, stop); all starts are at or after the anchor."""
     first = -(-(start - anchor) // stride)
     last = -(-(stop - anchor) // stride)
-    return np.maximum(last - first, 0).astype(np.int64, copy=False)
+    count: NDArray[np.int64] = np.maximum(last - first, 0)
+    return count
 
 
 def allowed_by_target(targets: Sequence[Intervals], spec: WindowSpec, policy: TargetPolicy) -> Intervals | None:
