@@ -249,8 +249,8 @@ def _read_basins(basins: str | tuple[str, ...], base: Path, where: str) -> str |
 
 
 def config_digest(config: Config) -> str:
-    """Return 16 hex digits that change with any setting; the same on every machine."""
-    text = json.dumps(config.as_dict(), sort_keys=True, ensure_ascii=True)
+    """Return 16 hex digits that change with any setting and with the order of variables; the same on every machine."""
+    text = json.dumps(config.as_dict(), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -52,16 +52,16 @@ class IndexManifest:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_json(self) -> str:
-        """Return the manifest as text, keys sorted."""
+        """Return the manifest as text. The configuration keeps its order: it is the order of the model's columns."""
         data: dict[str, Any] = {
             "format": "headrace-index",
             "format_version": FORMAT_VERSION,
             "index_digest": self.index_digest,
             "config": self.config.as_dict(),
-            "tables": {name: asdict(entry) for name, entry in self.tables.items()},
+            "tables": {name: asdict(entry) for name, entry in sorted(self.tables.items())},
             "parts": sorted(self.parts),
         }
-        return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str, where: str) -> "IndexManifest":
