@@ -145,7 +145,7 @@ def _ids_from_integers(values: NDArray[Any], where: str, id_width: int | None, k
                 where=where,
                 expected="text ids, or the number of digits an id has",
                 got=f"{values.dtype}; the first id is {example!r} or {example.zfill(width)!r}",
-                fix=f"set {key}.id_width: {width} if ids have {width} digits, or {key}.id_width: 1 if {example!r} is the id as written",
+                fix=f"set {key}.id_width: {width} if ids have {width} digits, or 1 if {example!r} is the id as written",
             )
         )
     return [pad_id(t, id_width) for t in texts]

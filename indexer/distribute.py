@@ -118,23 +118,23 @@ def run_tasks(tasks: Sequence[ScanTask], workers: Workers, progress: Progress, *
 
 def _results(client: Client, tasks: Sequence[ScanTask]) -> Iterator[tuple[int, int]]:
     waiting = iter(tasks)
-    num_threads = sum(client.nthreads().values()) or 1
+    num_threads = sum(client.nthreads().values()) or 1  # type: ignore[no-untyped-call]
     in_flight = min(MAX_IN_FLIGHT, max(16, TASKS_PER_THREAD * num_threads))
-    names: dict[str, ScanTask] = {}
+    running: dict[Any, ScanTask] = {}
 
     def submit(task: ScanTask) -> Any:
         future = client.submit(run_task, task, pure=False)
-        names[future.key] = task
+        running[future.key] = task
         return future
 
-    finished = as_completed([submit(task) for task in islice(waiting, in_flight)])
+    finished = as_completed([submit(task) for task in islice(waiting, in_flight)])  # type: ignore[no-untyped-call]
     for future in finished:
-        task = names.pop(future.key)
+        task = running.pop(future.key)
         error = future.exception()
         if error is not None:
             raise _explained(error, task) from error
         yield future.result()
-        finished.update([submit(following) for following in islice(waiting, 1)])
+        finished.update([submit(following) for following in islice(waiting, 1)])  # type: ignore[no-untyped-call]
 
 
 def _explained(error: BaseException, task: ScanTask) -> BaseException:
@@ -165,7 +165,7 @@ def _client(workers: Workers) -> Iterator[Client]:
             return
         local = workers.processes is None
         cluster = stack.enter_context(
-            LocalCluster(
+            LocalCluster(  # type: ignore[no-untyped-call]
                 n_workers=1 if local else workers.processes,
                 threads_per_worker=(os.cpu_count() or 1) if local else 1,
                 processes=not local,
@@ -174,15 +174,15 @@ def _client(workers: Workers) -> Iterator[Client]:
                 memory_limit=0,
             )
         )
-        yield stack.enter_context(Client(cluster))
+        yield stack.enter_context(Client(cluster))  # type: ignore[no-untyped-call]
 
 
 def _existing(workers: Workers) -> Client:
     where = workers.scheduler or workers.scheduler_file
     try:
         if workers.scheduler_file is not None:
-            return Client(scheduler_file=workers.scheduler_file, timeout=10, set_as_default=False)
-        return Client(workers.scheduler, timeout=10, set_as_default=False)
+            return Client(scheduler_file=workers.scheduler_file, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
+        return Client(workers.scheduler, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise ConfigError(
             describe(

@@ -1,4 +1,4 @@
-"""The output folder: whose it is, that one builder at a time works in it, and what must never be mistaken for an index."""
+"""The output folder: whose it is, that one builder at a time works in it, and what is cleared away."""
 
 import fcntl
 from collections.abc import Iterator

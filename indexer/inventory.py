@@ -195,7 +195,7 @@ def _check_declared(config: Config, dataset_id: str) -> None:
                 where=", ".join(lacking),
                 expected="the same variables in every data set",
                 got="nothing",
-                fix="name the array, or declare the variable with required: false, so that its fill_value is used on purpose",
+                fix="name the array, or declare the variable with required: false, so that it is filled on purpose",
             )
         )
 

@@ -7,6 +7,7 @@ the keys inside. Rows are keyed by store row, not by the position of a configure
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -72,37 +73,25 @@ def to_table(results: Sequence[UnitResult]) -> pa.Table:
     return pa.Table.from_arrays([columns[name] for name in PART_SCHEMA.names], schema=PART_SCHEMA)
 
 
-def _lists(kind: pa.StructType, rows: Sequence[Sequence[object]]) -> pa.ListArray:
-    """Build a list<struct> column from one list of column arrays per row."""
-    sizes = [len(columns[0]) for columns in rows]  # type: ignore[arg-type]
+def _lists(kind: pa.StructType, rows: Sequence[Sequence[Any]]) -> pa.ListArray:
+    """Build a list<struct> column from the columns of each row's list."""
     joined = []
     for i in range(kind.num_fields):
-        field = kind.field(i)
-        pieces = [columns[i] for columns in rows]
-        values = sum((list(p) for p in pieces), []) if field.type == _TEXT else np.concatenate(pieces)  # type: ignore[call-overload]
-        joined.append(pa.array(values, field.type))
-    offsets = pa.array(np.append(0, np.cumsum(sizes)).astype(np.int32), pa.int32())
-    return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(joined, fields=list(kind)))
+        values: Any = np.concatenate([columns[i] for columns in rows])
+        joined.append(pa.array(values.tolist() if kind.field(i).type == _TEXT else values, kind.field(i).type))
+    offsets = np.append(0, np.cumsum([len(columns[0]) for columns in rows])).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.StructArray.from_arrays(joined, fields=list(kind)))
 
 
-def _chunk_columns(result: UnitResult) -> list[object]:
-    c = result.chunks
-    numbers = [
-        [x.basin_chunk for x in c],
-        [x.time_chunk for x in c],
-        [x.rows[0] for x in c],
-        [x.rows[1] for x in c],
-        [x.steps[0] for x in c],
-        [x.steps[1] for x in c],
-        [x.state for x in c],
-        [x.stored_nbytes for x in c],
-        [x.valid_count for x in c],
-        [x.fingerprint for x in c],
+def _chunk_columns(result: UnitResult) -> list[Any]:
+    rows = [
+        (c.basin_chunk, c.time_chunk, *c.rows, *c.steps, c.state, c.stored_nbytes, c.valid_count, c.fingerprint)
+        for c in result.chunks
     ]
-    return list(numbers)
+    return list(zip(*rows, strict=True))
 
 
-def _moment_columns(result: UnitResult) -> list[object]:
+def _moment_columns(result: UnitResult) -> list[Any]:
     unit, m = result.unit, result.scanned.moments
     num_rows = unit.rows[1] - unit.rows[0]
     cuts = np.array(unit.cuts)

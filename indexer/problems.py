@@ -3,8 +3,7 @@
 A check runs inside :meth:`Problems.collecting`; its error is kept and the next check still runs.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 from headrace.schemas.errors import ConfigError, HeadraceError, SourceError
 
@@ -16,13 +15,9 @@ class Problems:
         self.errors: list[HeadraceError] = []
         self.remarks: list[str] = []
 
-    @contextmanager
-    def collecting(self) -> Iterator[None]:
+    def collecting(self) -> "_Collecting":
         """Keep a configuration or source error of the block instead of letting it pass."""
-        try:
-            yield
-        except (ConfigError, SourceError) as error:
-            self.errors.append(error)
+        return _Collecting(self.errors)
 
     def raise_if_any(self) -> None:
         """Raise one error that lists all; a configuration error if any of them is one.
@@ -39,3 +34,22 @@ class Problems:
         kind = ConfigError if any(isinstance(e, ConfigError) for e in self.errors) else SourceError
         listed = "\n".join(f"{number}. {error}" for number, error in enumerate(self.errors, start=1))
         raise kind(f"{len(self.errors)} problems stand in the way of this index\n{listed}")
+
+
+class _Collecting:
+    """Context that keeps errors of two kinds; a class, so that type checkers see that the block may be cut short."""
+
+    def __init__(self, errors: list[HeadraceError]) -> None:
+        self._errors = errors
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """Keep the error if it is one to collect."""
+        if isinstance(error, ConfigError | SourceError):
+            self._errors.append(error)
+            return True
+        return False

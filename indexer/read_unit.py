@@ -4,20 +4,23 @@ A stored object is absent only where the file system proves it. What cannot be d
 says so, missing; it is never taken for absent.
 """
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headrace.indexer.fingerprint import metadata_digest, objects_digest
-from headrace.indexer.scan import ScanResult, scan
+from headrace.indexer.scan import Piece, ScanResult, scan
 from headrace.indexer.units import ScanUnit, stats_of
 from headrace.schemas.errors import ReadError, describe
 from headrace.store import BASIN_DIM, TIME_DIM, ObjectStat, StoredArray, open_array, open_group
 
 BadChunkPolicy = Literal["error", "missing"]
+
+READ_NBYTES = 4 << 20
+"""Chunks are read together up to this size: many tiny ones in one call, large ones into memory that is used again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +58,14 @@ def scan_unit(unit: ScanUnit, policy: BadChunkPolicy) -> UnitResult:
     stats = stats_of(stored, unit)
     if objects_digest(stats) != unit.objects:
         raise _changed(stored, unit)
-    raw, bad = _read(stored, unit, stats, policy)
+    bounds = [stored.grid.time.bounds(t) for t in range(*unit.time_chunks)]
+    pieces, bad = _read(stored, unit, bounds, stats, policy)
     if objects_digest(stats_of(stored, unit)) != unit.objects:
         raise _changed(stored, unit)
-    bounds = [stored.grid.time.bounds(t) for t in range(*unit.time_chunks)]
     lost = [
         b for b, stat in zip(bounds, stats, strict=True) if b in bad or (stat is None and unit.rule.absent_is_missing)
     ]
-    scanned = scan(raw, unit, chunk_steps=[*(b[0] for b in bounds), unit.steps[1]], lost=lost)
+    scanned = scan(pieces, unit, chunk_starts=[start for start, _ in bounds], lost=lost)
     return UnitResult(unit=unit, chunks=_chunks(unit, bounds, stats, bad, scanned), scanned=scanned)
 
 
@@ -84,44 +87,71 @@ def _open(uri: str, name: str, metadata: str) -> StoredArray:
 
 
 def _read(
-    stored: StoredArray, unit: ScanUnit, stats: list[ObjectStat | None], policy: BadChunkPolicy
-) -> tuple[NDArray[Any], set[tuple[int, int]]]:
-    """Return raw values [S, T] and the step ranges of chunks that cannot be decoded."""
-    rows, steps = slice(*unit.rows), slice(*unit.steps)
-    if not any(stats):
-        shape = (rows.stop - rows.start, steps.stop - steps.start)
-        return np.broadcast_to(np.asarray(stored.array.fill_value, dtype=stored.dtype), shape), set()
-    if policy == "error" or len(stats) == 1:
+    stored: StoredArray,
+    unit: ScanUnit,
+    bounds: Sequence[tuple[int, int]],
+    stats: Sequence[ObjectStat | None],
+    policy: BadChunkPolicy,
+) -> tuple[list[Piece], set[tuple[int, int]]]:
+    """Return the raw values, and the step ranges of chunks that cannot be decoded."""
+    rows = slice(*unit.rows)
+    step_nbytes = stored.dtype.itemsize * (rows.stop - rows.start)
+    pieces: list[Piece] = []
+    bad: set[tuple[int, int]] = set()
+    for group in _grouped(range(len(bounds)), lambda i: step_nbytes * (bounds[i][1] - bounds[i][0])):
+        start, stop = bounds[group[0]][0], bounds[group[-1]][1]
+        if not any(stats[i] for i in group):
+            absent = np.broadcast_to(
+                np.asarray(stored.array.fill_value, dtype=stored.dtype), (rows.stop - rows.start, stop - start)
+            )
+            pieces.append(Piece(start=start, stop=stop, raw=absent))
+            continue
         try:
-            return stored.read(rows, steps), set()
+            pieces.append(Piece(start=start, stop=stop, raw=stored.read(rows, slice(start, stop))))
         except ReadError:
-            if policy == "error" and len(stats) == 1:
+            if policy == "error" and len(group) == 1:
                 raise
-    return _read_one_by_one(stored, unit, policy)
+            one_by_one, unreadable = _read_one_by_one(stored, rows, [bounds[i] for i in group], policy)
+            pieces += one_by_one
+            bad |= unreadable
+    return pieces, bad
+
+
+def _grouped(chunks: Iterable[int], nbytes_of: Callable[[int], int]) -> list[list[int]]:
+    """Group neighbouring chunks for one read each: tiny ones together, large ones alone."""
+    groups: list[list[int]] = []
+    nbytes = 0
+    for chunk in chunks:
+        size = nbytes_of(chunk)
+        if not groups or nbytes + size > READ_NBYTES:
+            groups.append([])
+            nbytes = 0
+        groups[-1].append(chunk)
+        nbytes += size
+    return groups
 
 
 def _read_one_by_one(
-    stored: StoredArray, unit: ScanUnit, policy: BadChunkPolicy
-) -> tuple[NDArray[Any], set[tuple[int, int]]]:
-    """Read chunk by chunk, so that a bad one is named, or alone is missing."""
-    rows = slice(*unit.rows)
-    raw = np.zeros((rows.stop - rows.start, unit.steps[1] - unit.steps[0]), dtype=stored.dtype)
-    bad: set[tuple[int, int]] = set()
-    for chunk in range(*unit.time_chunks):
-        start, stop = stored.grid.time.bounds(chunk)
+    stored: StoredArray, rows: slice, bounds: Sequence[tuple[int, int]], policy: BadChunkPolicy
+) -> tuple[list[Piece], set[tuple[int, int]]]:
+    """Read chunk by chunk, so that the bad one is named, or it alone is missing."""
+    pieces, bad = [], set()
+    for start, stop in bounds:
         try:
-            raw[:, start - unit.steps[0] : stop - unit.steps[0]] = stored.read(rows, slice(start, stop))
+            raw = stored.read(rows, slice(start, stop))
         except ReadError:
             if policy == "error":
                 raise
             bad.add((start, stop))
-    return raw, bad
+            raw = np.broadcast_to(np.zeros((), dtype=stored.dtype), (rows.stop - rows.start, stop - start))
+        pieces.append(Piece(start=start, stop=stop, raw=raw))
+    return pieces, bad
 
 
 def _chunks(
     unit: ScanUnit,
-    bounds: list[tuple[int, int]],
-    stats: list[ObjectStat | None],
+    bounds: Sequence[tuple[int, int]],
+    stats: Sequence[ObjectStat | None],
     bad: set[tuple[int, int]],
     scanned: ScanResult,
 ) -> tuple[ChunkFacts, ...]:

@@ -155,8 +155,8 @@ def _absent(absent: AbsentZeros, policy: str) -> str:
     meaning = {"valid_zero": "they count as 0", "missing": "they are missing"}.get(policy, policy)
     advice = " - if nothing was written there, set missing.absent_chunk: missing" if policy == "valid_zero" else ""
     return (
-        f"{absent.dataset_id}, {absent.role} {absent.variable}: {absent.num_absent} of {absent.num_chunks} chunks are not stored and the "
-        f"fill value is 0; {meaning} (absent_chunk: {policy}){advice}"
+        f"{absent.dataset_id}, {absent.role} {absent.variable}: {absent.num_absent} of {absent.num_chunks} chunks "
+        f"are not stored and the fill value is 0; {meaning} (absent_chunk: {policy}){advice}"
     )
 
 
@@ -198,8 +198,8 @@ def _suspicious(result: DatasetResult) -> list[str]:
                 continue
             share = int((values == value).sum())
             found.append(
-                f"{result.facts.dataset_id}, {name}: the {extreme} value is {value:g} in {share} of {len(stats.basins)} basins, a usual flag for "
-                f"missing; if it is one, set missing_values: [{value:g}]"
+                f"{result.facts.dataset_id}, {name}: the {extreme} value is {value:g} in {share} of {len(stats.basins)} "
+                f"basins, a usual flag for missing; if it is one, set missing_values: [{value:g}]"
             )
     return found
 
@@ -210,7 +210,8 @@ def _unreadable(result: DatasetResult) -> list[str]:
         states = series.chunks.field("state").to_pylist()
         if "error" in states:
             found.append(
-                f"{result.facts.dataset_id}, {name}: {states.count('error')} chunks cannot be decoded and count as missing (on_bad_chunk: missing)"
+                f"{result.facts.dataset_id}, {name}: {states.count('error')} chunks cannot be decoded "
+                "and count as missing (on_bad_chunk: missing)"
             )
     return found
 

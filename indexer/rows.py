@@ -56,13 +56,13 @@ def _piece(schema: pa.Schema, columns: _Columns) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _records(rows: Iterable[_Columns]) -> list[_Columns]:
+def _records(rows: Iterable[_Columns]) -> Sequence[_Columns]:
     """Turn row mappings into one piece."""
     listed = list(rows)
     return [{name: [row[name] for row in listed] for name in listed[0]}] if listed else []
 
 
-def _dataset(result: DatasetResult) -> list[_Columns]:
+def _dataset(result: DatasetResult) -> Sequence[_Columns]:
     facts = result.facts
     return [
         {
@@ -80,7 +80,7 @@ def _dataset(result: DatasetResult) -> list[_Columns]:
     ]
 
 
-def _segments(result: DatasetResult) -> list[_Columns]:
+def _segments(result: DatasetResult) -> Sequence[_Columns]:
     axis = result.facts.axis
     return _records(
         {
@@ -94,7 +94,7 @@ def _segments(result: DatasetResult) -> list[_Columns]:
     )
 
 
-def _periods(result: DatasetResult) -> list[_Columns]:
+def _periods(result: DatasetResult) -> Sequence[_Columns]:
     axis, seconds = result.facts.axis, result.facts.axis.seconds()
     return _records(
         {
@@ -109,7 +109,7 @@ def _periods(result: DatasetResult) -> list[_Columns]:
     )
 
 
-def _basins(result: DatasetResult) -> list[_Columns]:
+def _basins(result: DatasetResult) -> Sequence[_Columns]:
     basins = result.facts.basins
     number = np.arange(len(basins.ids), dtype=np.int32)
     return [
@@ -123,7 +123,7 @@ def _basins(result: DatasetResult) -> list[_Columns]:
     ]
 
 
-def _variables(result: DatasetResult) -> list[_Columns]:
+def _variables(result: DatasetResult) -> Sequence[_Columns]:
     return _records(_variable(result.facts, v) for v in result.facts.variables)
 
 
@@ -172,7 +172,7 @@ def _shape(sizes: Sequence[int]) -> str:
     return ",".join(str(s) for s in sizes)
 
 
-def _chunks(result: DatasetResult) -> list[_Columns]:
+def _chunks(result: DatasetResult) -> Sequence[_Columns]:
     pieces = []
     for name, found in result.series.items():
         fields = {found.chunks.type.field(i).name: found.chunks.field(i) for i in range(found.chunks.type.num_fields)}
@@ -180,7 +180,7 @@ def _chunks(result: DatasetResult) -> list[_Columns]:
     return pieces
 
 
-def _runs(result: DatasetResult) -> list[_Columns]:
+def _runs(result: DatasetResult) -> Sequence[_Columns]:
     return [
         {
             "dataset_id": result.facts.dataset_id,
@@ -193,7 +193,7 @@ def _runs(result: DatasetResult) -> list[_Columns]:
     ]
 
 
-def _windows(result: DatasetResult) -> list[_Columns]:
+def _windows(result: DatasetResult) -> Sequence[_Columns]:
     return [
         {
             "dataset_id": result.facts.dataset_id,
@@ -208,7 +208,7 @@ def _windows(result: DatasetResult) -> list[_Columns]:
     ]
 
 
-def _dropped(result: DatasetResult) -> list[_Columns]:
+def _dropped(result: DatasetResult) -> Sequence[_Columns]:
     pieces = []
     for split, found in result.windows.items():
         for reason, counts in found.dropped.items():
@@ -225,7 +225,7 @@ def _dropped(result: DatasetResult) -> list[_Columns]:
     return pieces
 
 
-def _moments(result: DatasetResult) -> list[_Columns]:
+def _moments(result: DatasetResult) -> Sequence[_Columns]:
     pieces = []
     for name, f in result.series.items():
         m = f.moments
@@ -240,7 +240,7 @@ def _moments(result: DatasetResult) -> list[_Columns]:
     return pieces
 
 
-def _statics(result: DatasetResult) -> list[_Columns]:
+def _statics(result: DatasetResult) -> Sequence[_Columns]:
     number = np.arange(len(result.facts.basins.ids), dtype=np.int32)
     return [
         {"dataset_id": result.facts.dataset_id, "basin": number, "variable": name, "value": values}

@@ -18,8 +18,8 @@ from headrace.indexer.runs import Runs, find_runs, join, observed_per_row, obser
 from headrace.indexer.units import ScanUnit
 from headrace.schemas.moments import Moments
 
-BLOCK_VALUES = 1 << 15
-"""Values decoded at once: with float64 temporaries about half a megabyte."""
+BLOCK_VALUES = 1 << 17
+"""Values decoded at once: with float64 temporaries about two megabytes, the cache of one core."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,94 +41,113 @@ class ScanResult:
     valid_count: NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Raw values of some steps of a unit, all its rows.
+
+    Parameters
+    ----------
+    start, stop
+        Steps, half-open.
+    raw
+        Stored values [S, stop - start], in any memory order.
+    """
+
+    start: int
+    stop: int
+    raw: NDArray[Any]
+
+
 def scan(
-    raw: NDArray[Any],
+    pieces: Sequence[Piece],
     unit: ScanUnit,
     *,
-    chunk_steps: Sequence[int],
-    lost: Sequence[tuple[int, int]],
+    chunk_starts: Sequence[int],
+    lost: Sequence[tuple[int, int]] = (),
     block_values: int = BLOCK_VALUES,
 ) -> ScanResult:
     """Scan the raw values of a unit.
 
     Parameters
     ----------
-    raw
-        Stored values [S, T], in any memory order.
+    pieces
+        Stored values, together all steps of the unit.
     unit
         Where they come from and what they mean.
-    chunk_steps
-        First step of each time chunk, then the unit's last step exclusive.
+    chunk_starts
+        First step of each time chunk.
     lost
-        Step ranges that are missing whatever ``raw`` holds: absent or unreadable chunks.
+        Step ranges that are missing whatever the pieces hold: absent or unreadable chunks.
     block_values
         Upper bound for the values of one block; does not change the result.
     """
-    num_rows, num_steps = raw.shape
-    first_row, first_step = unit.rows[0], unit.steps[0]
+    (first_row, last_row), (first_step, last_step) = unit.rows, unit.steps
     area = np.frombuffer(unit.area, dtype="<f8") if unit.area else None
-    cuts = [(a - first_step, b - first_step) for a, b in pairwise(unit.cuts)]
-    sums = _Sums(num_rows, cuts)
+    height = min(max(1, block_values // (last_step - first_step)), last_row - first_row)
+    buffer = np.empty((height, last_step - first_step))
+    sums = _Sums(unit)
     runs: list[Runs] = []
-    height = max(1, block_values // max(num_steps, 1))
-    for top in range(0, num_rows, height):
-        rows = slice(top, min(top + height, num_rows))
-        block = np.ascontiguousarray(raw[rows])
-        values = decode(block, unit.rule, area=None if area is None else area[rows])
+    for top in range(0, last_row - first_row, height):
+        rows = slice(top, min(top + height, last_row - first_row))
+        values = buffer[: rows.stop - rows.start]
+        for piece in pieces:
+            raw = np.ascontiguousarray(piece.raw[rows])
+            decoded = decode(raw, unit.rule, area=None if area is None else area[rows])
+            values[:, piece.start - first_step : piece.stop - first_step] = decoded
         for start, stop in lost:
             values[:, start - first_step : stop - first_step] = np.nan
-        runs.append(sums.add(values, rows.start, first_row, first_step))
+        runs.append(sums.add(values, first_row + top))
     found = join(runs)
-    per_step = observed_per_step(found, first_step, unit.steps[1])
-    valid_count = np.add.reduceat(per_step, np.asarray(chunk_steps[:-1]) - first_step)
+    per_step = observed_per_step(found, first_step, last_step)
+    valid_count = np.add.reduceat(per_step, np.asarray(chunk_starts) - first_step)
     return ScanResult(runs=found, moments=sums.moments(), valid_count=valid_count)
 
 
 class _Sums:
     """Sums of a unit's rows, filled block by block."""
 
-    def __init__(self, num_rows: int, cuts: Sequence[tuple[int, int]]) -> None:
-        shape = (num_rows, len(cuts))
-        self.cuts = cuts
-        self.count = np.zeros(shape, dtype=np.int64)
-        self.mean, self.m2 = np.zeros(shape), np.zeros(shape)
-        self.low, self.high = np.full(shape, np.nan), np.full(shape, np.nan)
+    def __init__(self, unit: ScanUnit) -> None:
+        self._unit = unit
+        self._cuts = list(pairwise(unit.cuts))
+        shape = (unit.rows[1] - unit.rows[0], len(self._cuts))
+        self._count = np.zeros(shape, dtype=np.int64)
+        self._mean, self._m2 = np.zeros(shape), np.zeros(shape)
+        self._low, self._high = np.full(shape, np.nan), np.full(shape, np.nan)
 
-    def add(self, values: NDArray[np.float32], top: int, first_row: int, first_step: int) -> Runs:
-        """Take in canonical rows, float32 [S, T] with NaN missing, and return their runs."""
-        num_rows, num_steps = values.shape
-        rows = slice(top, top + num_rows)
-        wide = values.astype(np.float64)
+    def add(self, values: NDArray[np.float64], first_row: int) -> Runs:
+        """Take in canonical rows, float64 [S, T] with NaN missing, and return their runs; overwrites ``values``."""
+        num_rows = values.shape[0]
+        rows = slice(first_row - self._unit.rows[0], first_row - self._unit.rows[0] + num_rows)
+        origin = self._unit.steps[0]
+        parts = [values[:, start - origin : stop - origin] for start, stop in self._cuts]
+        for k, part in enumerate(parts):
+            np.fmin.reduce(part, axis=1, out=self._low[rows, k])
+            np.fmax.reduce(part, axis=1, out=self._high[rows, k])
+        sums = [part.sum(axis=1) for part in parts]
         # No value is infinite, so a sum is NaN exactly where a value is missing.
-        holey = np.isnan(wide.sum(axis=1))
-        if not holey.any():
-            runs = whole_rows(np.arange(top, top + num_rows) + first_row, first_step, first_step + num_steps)
-            missing = None
+        missing = np.isnan(values) if any(np.isnan(s).any() for s in sums) else None
+        if missing is None:
+            runs = whole_rows(np.arange(first_row, first_row + num_rows), *self._unit.steps)
         else:
-            missing = np.isnan(values)
-            runs = find_runs(~missing, first_row=top + first_row, first_step=first_step)
-            np.copyto(wide, 0.0, where=missing)
-        for k, (start, stop) in enumerate(self.cuts):
-            part = wide[:, start:stop]
-            count = observed_per_row(
-                runs, first_step + start, first_step + stop, first_row=top + first_row, num_rows=num_rows
-            )
-            mean = part.sum(axis=1) / np.maximum(count, 1)
+            runs = find_runs(~missing, first_row=first_row, first_step=origin)
+            np.copyto(values, 0.0, where=missing)
+            sums = [part.sum(axis=1) for part in parts]
+        for k, (part, (start, stop)) in enumerate(zip(parts, self._cuts, strict=True)):
+            count = observed_per_row(runs, start, stop, first_row=first_row, num_rows=num_rows)
+            mean = sums[k] / np.maximum(count, 1)
             part -= mean[:, None]
             if missing is not None:
-                np.copyto(part, 0.0, where=missing[:, start:stop])
-            np.multiply(part, part, out=part)
-            self.count[rows, k], self.mean[rows, k], self.m2[rows, k] = count, mean, part.sum(axis=1)
-            self.low[rows, k] = np.fmin.reduce(values[:, start:stop], axis=1)
-            self.high[rows, k] = np.fmax.reduce(values[:, start:stop], axis=1)
+                np.copyto(part, 0.0, where=missing[:, start - origin : stop - origin])
+            self._count[rows, k], self._mean[rows, k] = count, mean
+            self._m2[rows, k] = np.einsum("st,st->s", part, part)
         return runs
 
     def moments(self) -> Moments:
         """Return the moments of all rows and cuts."""
         return Moments(
-            count=self.count.reshape(-1),
-            mean=self.mean.reshape(-1),
-            m2=self.m2.reshape(-1),
-            low=self.low.reshape(-1),
-            high=self.high.reshape(-1),
+            count=self._count.reshape(-1),
+            mean=self._mean.reshape(-1),
+            m2=self._m2.reshape(-1),
+            low=self._low.reshape(-1),
+            high=self._high.reshape(-1),
         )

@@ -133,7 +133,8 @@ def select_periods(config: DatasetConfig, axis: TimeAxis, *, key: str, problems:
                 )
             if clipped:
                 problems.remarks.append(
-                    f"{where}: {dates[0]} to {dates[1]} reaches beyond the record {record}; clipped to {_span(axis, period)}"
+                    f"{where}: {dates[0]} to {dates[1]} reaches beyond the record {record}; "
+                    f"clipped to {_span(axis, period)}"
                 )
             periods[split] = period
     if not periods and not any(config.period(s) for s in SPLITS):

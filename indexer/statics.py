@@ -53,7 +53,7 @@ def check_static_missing(
                 where=f"{key}, basin × attribute",
                 expected="a value for every configured basin",
                 got=f"{listed}{more}",
-                fix="set missing.static_missing: drop (leaves those basins out) or impute (uses the mean), or name other basins or constants",
+                fix="set missing.static_missing: drop (leaves those basins out) or impute (uses the mean)",
             )
         )
     return sorted({position for position, _ in gone}) if policy == "drop" else []

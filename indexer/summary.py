@@ -73,6 +73,7 @@ def _last_line(report: BuildReport) -> str:
     )
     nbytes = sum(t.nbytes for t in report.manifest.tables.values())
     return (
-        f"{report.num_windows:,} windows in {report.out}; {scan.units_scanned:,} units scanned, {scan.units_kept:,} kept{rate}; "
+        f"{report.num_windows:,} windows in {report.out}; {scan.units_scanned:,} units scanned, "
+        f"{scan.units_kept:,} kept{rate}; "
         f"tables {nbytes / 1e6:.2f} MB, index {report.manifest.index_digest}"
     )

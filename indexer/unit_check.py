@@ -34,7 +34,7 @@ def check_units(datasets: Sequence[DatasetFacts], policy: Literal["warn", "error
                 where="datasets",
                 expected="one unit per variable",
                 got="; ".join(listed),
-                fix="convert with scale and offset and name the result's unit, or set missing.unit_mismatch_policy: warn",
+                fix="convert with scale and offset and name the unit, or set missing.unit_mismatch_policy: warn",
             )
         )
     return [f"units differ: {text}" for text in listed]

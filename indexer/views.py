@@ -22,15 +22,17 @@ WITH spans AS (
     JOIN variables v ON v.dataset_id = b.dataset_id AND v.present AND v.role <> 'static'
     JOIN years y ON y.dataset_id = b.dataset_id
 ), seen AS (
-    SELECT s.dataset_id, s.variable, s.basin, s.year, sum(least(r.stop, s.stop) - greatest(r.start, s.start)) AS observed
+    SELECT s.dataset_id, s.variable, s.basin, s.year,
+           sum(least(r.stop, s.stop) - greatest(r.start, s.start)) AS observed
     FROM spans s
-    JOIN runs r ON r.dataset_id = s.dataset_id AND r.variable = s.variable AND r.basin = s.basin AND r.start < s.stop AND r.stop > s.start
+    JOIN runs r USING (dataset_id, variable, basin)
+    WHERE r.start < s.stop AND r.stop > s.start
     GROUP BY ALL
 )
 SELECT s.dataset_id, s.basin_id, s.year, s.variable, sum(s.stop - s.start)::BIGINT AS steps,
        coalesce(any_value(n.observed), 0)::BIGINT AS observed_steps, observed_steps / steps AS observed_share
 FROM spans s
-LEFT JOIN seen n ON n.dataset_id = s.dataset_id AND n.variable = s.variable AND n.basin = s.basin AND n.year = s.year
+LEFT JOIN seen n USING (dataset_id, variable, basin, year)
 GROUP BY s.dataset_id, s.basin_id, s.year, s.variable
 ORDER BY ALL;
 
@@ -46,10 +48,12 @@ WITH edges AS (
     UNION ALL SELECT dataset_id, variable, basin, start, stop FROM runs
     UNION ALL SELECT dataset_id, variable, basin, num_steps, num_steps FROM edges
 ), pairs AS (
-    SELECT dataset_id, variable, basin, lag(stop) OVER (PARTITION BY dataset_id, variable, basin ORDER BY start, stop) AS gap_start, start AS gap_stop
+    SELECT dataset_id, variable, basin, start AS gap_stop,
+           lag(stop) OVER (PARTITION BY dataset_id, variable, basin ORDER BY start, stop) AS gap_start
     FROM bounds
 )
-SELECT p.dataset_id, b.basin_id, p.variable, p.gap_start AS start, p.gap_stop AS stop, p.gap_stop - p.gap_start AS num_steps
+SELECT p.dataset_id, b.basin_id, p.variable, p.gap_start AS start, p.gap_stop AS stop,
+       p.gap_stop - p.gap_start AS num_steps
 FROM pairs p
 JOIN basins b ON b.dataset_id = p.dataset_id AND b.basin = p.basin
 WHERE p.gap_stop > p.gap_start
@@ -80,7 +84,8 @@ ORDER BY ALL;
 
 -- What one pass over each variable costs: stored objects by state, stored bytes, decoded bytes as float32.
 CREATE OR REPLACE VIEW read_cost AS
-SELECT dataset_id, variable, count(*) AS num_chunks, count(*) FILTER (state = 'data') AS with_data, count(*) FILTER (state = 'absent') AS absent,
+SELECT dataset_id, variable, count(*) AS num_chunks,
+       count(*) FILTER (state = 'data') AS with_data, count(*) FILTER (state = 'absent') AS absent,
        count(*) FILTER (state = 'missing') AS only_missing, count(*) FILTER (state = 'error') AS unreadable,
        sum(stored_nbytes)::BIGINT AS stored_nbytes,
        sum(4 * (basin_stop - basin_start)::BIGINT * (time_stop - time_start))::BIGINT AS decoded_nbytes
@@ -99,7 +104,8 @@ def views_sql(datasets: Sequence[DatasetFacts]) -> str:
     listed = ",\n".join(f"    ({_quoted(name)}, {year}, {start}, {stop})" for name, year, start, stop in rows)
     years = f"CREATE OR REPLACE VIEW years AS SELECT * FROM (VALUES\n{listed}\n) AS t(dataset_id, year, start, stop);"
     head = "-- Run inside the index folder: duckdb -init views.sql"
-    return f"{head}\n\n{tables}\n\n-- Steps of each calendar year; a year cut by a gap has several rows.\n{years}\n{_VIEWS}"
+    note = "-- Steps of each calendar year; a year cut by a gap has several rows."
+    return f"{head}\n\n{tables}\n\n{note}\n{years}\n{_VIEWS}"
 
 
 def _quoted(text: str) -> str:

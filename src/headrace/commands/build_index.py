@@ -41,7 +41,7 @@ def build_index_command(
     overrides: Sequence[str],
     source: str,
 ) -> None:
-    """Scan the Zarr stores that CONFIG names and write an index to DIR.
+    r"""Scan the Zarr stores that CONFIG names and write an index to DIR.
 
     The index says where each variable is observed, which training windows that allows, and the statistics that
     normalise them. Training and benchmarks read it and never scan a store themselves.
