@@ -9,7 +9,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from headrace.indexer.distribute import ScanTask, Workers, run_tasks
+from headrace.indexer.cluster import Workers
+from headrace.indexer.distribute import ScanTask, run_tasks
 from headrace.indexer.fold import fold
 from headrace.indexer.folder import check_folder, claimed, clear, sweep
 from headrace.indexer.inventory import take_inventory

@@ -54,10 +54,8 @@ def absent_is_zero(stored: StoredArray) -> bool:
     return fill_value(stored) in (None, 0.0)
 
 
-def build_rule(
-    stored: StoredArray, config: VariableConfig, *, absent: AbsentPolicy, area_factor: float | None = None
-) -> tuple[DecodeRule, str]:
-    """Return the decode rule of an array and the words that say where it comes from.
+def build_rule(stored: StoredArray, config: VariableConfig, *, absent: AbsentPolicy) -> tuple[DecodeRule, str]:
+    """Return the decode rule of an array, without area, and the words that say where it comes from.
 
     Parameters
     ----------
@@ -67,8 +65,6 @@ def build_rule(
         What the user wrote about the variable.
     absent
         What an absent chunk means where the fill value is 0.
-    area_factor
-        From :func:`headrace.schemas.units.per_area_factor`; None without ``per_area``.
     """
     flags: list[float] = []
     words: list[str] = []
@@ -84,6 +80,10 @@ def build_rule(
             words.append(f"format-2 fill {_short(fill)} is missing")
         else:
             words.append("format-2 fill 0 kept valid")
+    elif stored.array.shards is not None and fill is not None and fill != 0:
+        # Inside a shard no one can tell an absent inner chunk from one full of the fill value.
+        flags.append(fill)
+        words.append(f"fill {_short(fill)} of a sharded array is missing")
     if config.missing_values:
         flags += config.missing_values
         words.append(f"configured {','.join(_short(v) for v in config.missing_values)}")
@@ -102,8 +102,6 @@ def build_rule(
         cf_offset=_attribute(stored, "add_offset", 0.0),
         scale=config.scale,
         offset=config.offset,
-        area_factor=area_factor,
-        area_array=config.per_area if area_factor is not None else None,
         valid_min=config.valid_min,
         valid_max=config.valid_max,
         absent_is_missing=missing,

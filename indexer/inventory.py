@@ -71,14 +71,13 @@ def _look_at(config: Config, dataset_id: str, problems: Problems) -> DatasetFact
         series = _look_at_series(group, config, dataset_id, coordinates, problems)
     with problems.collecting():
         attributes = look_at_attributes(config, dataset_id, problems)
-    if coordinates is None or attributes is None or len(problems.errors) > before:
+    if coordinates is None:
         return None
     periods = select_periods(settings, coordinates.axis, key=key, problems=problems)
-    ids = coordinates.ids
+    if attributes is None:
+        return None
+    ids, basins = coordinates.ids, coordinates.basins
     areas = {name: attributes.aligned(area.values, ids) for name, area in attributes.areas.items()}
-    with problems.collecting():
-        series = [_with_area(v, attributes, areas, variable_key(key, v.role, v.name)) for v in series]
-    basins = coordinates.basins
     statics = {name: attributes.aligned(read, list(basins.ids)) for name, read in attributes.values.items()}
     statics |= {AREA_PREFIX + name: area[list(basins.rows)] for name, area in areas.items()}
     with problems.collecting():
@@ -86,6 +85,9 @@ def _look_at(config: Config, dataset_id: str, problems: Problems) -> DatasetFact
         problems.remarks += _dropped_remark(key, basins, dropped)
         basins, statics = basins.without(dropped), {name: np.delete(v, dropped) for name, v in statics.items()}
         _check_some_left(basins, key)
+    for i, variable in enumerate(series):
+        with problems.collecting():
+            series[i] = _with_area(variable, attributes, areas, variable_key(key, variable.role, variable.name))
     if len(problems.errors) > before:
         return None
     variables = (*series, *attributes.constants)
@@ -158,8 +160,8 @@ def _with_area(
 ) -> VariableFacts:
     """Add areas and the unit factor to a variable configured with ``per_area``."""
     text = facts.config.per_area
-    if text is None or facts.stored is None:
-        return facts
+    if text is None or facts.stored is None or text not in attributes.areas:
+        return facts  # an area that could not be read is among the problems already
     flow = str(facts.stored.attributes.get("units", ""))
     factor = per_area_factor(flow, attributes.areas[text].unit, facts.unit, where)
     rule = replace(facts.rule, area_factor=factor, area_array=text)

@@ -198,8 +198,8 @@ def _suspicious(result: DatasetResult) -> list[str]:
                 continue
             share = int((values == value).sum())
             found.append(
-                f"{result.facts.dataset_id}, {name}: the {extreme} value is {value:g} in {share} of {len(stats.basins)} "
-                f"basins, a usual flag for missing; if it is one, set missing_values: [{value:g}]"
+                f"{result.facts.dataset_id}, {name}: {share} of {len(stats.basins)} basins have {value:g} as "
+                f"{extreme} value, a usual flag for missing; if it is one, set missing_values: [{value:g}]"
             )
     return found
 

@@ -1,0 +1,149 @@
+"""Where tasks run: threads of this process, processes of this machine, or a Dask cluster that exists already."""
+
+import errno
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from dask.system import CPU_COUNT
+from distributed import Client, LocalCluster
+
+from headrace.schemas.errors import ConfigError, SourceError, describe
+
+MEMORY_SHARE = 0.7
+"""Share of the free memory that tasks may take."""
+_CONNECT_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """Where tasks run; at most one of the fields is set.
+
+    Parameters
+    ----------
+    processes
+        Number of local processes with one thread each; None for threads in this process.
+    scheduler
+        Address of a running scheduler.
+    scheduler_file
+        File that names one.
+    """
+
+    processes: int | None = None
+    scheduler: str | None = None
+    scheduler_file: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse two answers to one question."""
+        given = {"--workers": self.processes, "--scheduler": self.scheduler, "--scheduler-file": self.scheduler_file}
+        named = [name for name, value in given.items() if value is not None]
+        if len(named) > 1:
+            raise ConfigError(
+                describe(
+                    "more than one way to run the scan",
+                    where=", ".join(named),
+                    expected="one of them, or none for threads in this process",
+                    got=f"{len(named)}",
+                    fix="leave out all but one",
+                )
+            )
+        if self.processes is not None and self.processes < 1:
+            raise ConfigError(
+                describe(
+                    "number of workers is too small",
+                    where="--workers",
+                    expected="1 or more",
+                    got=str(self.processes),
+                    fix="give a number, or leave it out for threads in this process",
+                )
+            )
+
+    @property
+    def local(self) -> bool:
+        """Whether this machine does the work."""
+        return self.scheduler is None and self.scheduler_file is None
+
+
+def slots_for(workers: Workers, *, task_nbytes: int, free_nbytes: int) -> int:
+    """Return how many tasks this machine may run at once, given the memory that one needs.
+
+    Raises
+    ------
+    SourceError
+        Not even one fits.
+    """
+    wanted = CPU_COUNT if workers.processes is None else workers.processes
+    allowed = int(MEMORY_SHARE * free_nbytes) // max(task_nbytes, 1)
+    if allowed < 1:
+        raise SourceError(
+            describe(
+                "largest chunk does not fit into memory",
+                where="this machine",
+                expected=f"{task_nbytes:,} bytes for one task (its chunks decoded, twice)",
+                got=f"{free_nbytes:,} bytes free, of which {MEMORY_SHARE:.0%} may be used",
+                fix="use a machine with more memory, or write the store with smaller chunks",
+            )
+        )
+    return min(wanted, allowed)
+
+
+@contextmanager
+def connected(workers: Workers, *, task_nbytes: int) -> Iterator[Client]:
+    """Connect to where tasks run; what is started here is closed on the way out.
+
+    The workers' own memory limits are off: a task's memory is known before it starts, and a paused worker would only
+    wait for memory that nobody frees.
+    """
+    with ExitStack() as stack:
+        _silence(stack)
+        if not workers.local:
+            yield stack.enter_context(_existing(workers))
+            return
+        slots = slots_for(workers, task_nbytes=task_nbytes, free_nbytes=psutil.virtual_memory().available)
+        threads = workers.processes is None
+        cluster = LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=1 if threads else slots,
+            threads_per_worker=slots if threads else 1,
+            processes=not threads,
+            dashboard_address=None,
+            silence_logs=logging.ERROR,
+            memory_limit=0,
+        )
+        stack.enter_context(cluster)
+        yield stack.enter_context(_client(cluster))
+
+
+def _silence(stack: ExitStack) -> None:
+    """Keep Dask's log lines off the terminal: what matters comes back as an error."""
+    logger = logging.getLogger("distributed")
+    stack.callback(logger.setLevel, logger.level)
+    logger.setLevel(logging.ERROR)
+
+
+def _existing(workers: Workers) -> Client:
+    where = workers.scheduler or workers.scheduler_file or ""
+    try:
+        if workers.scheduler_file is None:
+            return _client(where)
+        if not Path(where).is_file():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))  # Dask itself would wait for ever
+        return _client(None, scheduler_file=where)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            describe(
+                "scheduler cannot be reached",
+                where=where,
+                expected="a running Dask scheduler",
+                got=f"{type(error).__name__}: {error}",
+                fix="check the address and that the scheduler runs: dask scheduler --scheduler-file FILE",
+            )
+        ) from error
+
+
+def _client(address: LocalCluster | str | None, *, scheduler_file: str | None = None) -> Client:
+    settings = {} if scheduler_file is None else {"scheduler_file": scheduler_file}
+    return Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, **settings)  # type: ignore[no-untyped-call]
