@@ -57,7 +57,7 @@ class WindowLoader:
     cache_dir
         Folder for decoded rows that do not fit the memory budget; they are private and gone when the loader is closed.
     timeout
-        Seconds to wait for a batch before an error; None waits for ever.
+        Seconds to wait for a batch before an error; None waits for ever unless the configuration says otherwise.
 
     Raises
     ------
@@ -91,7 +91,8 @@ class WindowLoader:
         timeout: float | None = None,
     ) -> None:
         defaults = index.config.loader
-        self.split, self.device, self.timeout = split, torch.device(device), timeout
+        self.split, self.device = split, torch.device(device)
+        self.timeout = defaults.timeout if timeout is None else timeout
         self.batch_size = _positive("batch_size", defaults.batch_size if batch_size is None else batch_size)
         self.drop_last = defaults.drop_last if drop_last is None else drop_last
         self.rank, self.world_size = resolve_world(rank, world_size)

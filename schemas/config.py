@@ -183,6 +183,8 @@ class LoaderConfig(_Section):
     cache_limit: str | PositiveInt | None = None
     seed: NonNegativeInt = 0
     drop_last: bool = False
+    timeout: PositiveFloat | None = None
+    """Seconds to wait for a batch before an error; None waits for ever."""
     allow_mixed_time_steps: bool = False
 
 
@@ -202,6 +204,8 @@ class TrainConfig(_Section):
     checkpoint_seconds: PositiveFloat = 300.0
     """Longest time between two mid-epoch checkpoints."""
     device: str = "auto"
+    amp: bool = False
+    """Compute in bfloat16 where torch sees fit; weights and loss stay float32."""
 
 
 class Config(_Section):

@@ -101,8 +101,8 @@ class RunFolder:
     path: Path
 
     @classmethod
-    def create(cls, path: str | Path) -> "RunFolder":
-        """Make the folder of a new run.
+    def refuse_used(cls, path: str | Path) -> None:
+        """Refuse a folder that a new run cannot have, before any work is done for it.
 
         Raises
         ------
@@ -120,7 +120,18 @@ class RunFolder:
                     fix="choose another --run-dir, or go on with this run by --resume",
                 )
             )
-        folder = cls(path)
+
+    @classmethod
+    def create(cls, path: str | Path) -> "RunFolder":
+        """Make the folder of a new run.
+
+        Raises
+        ------
+        ConfigError
+            The folder already holds something.
+        """
+        cls.refuse_used(path)
+        folder = cls(Path(path))
         folder.checkpoints.mkdir(parents=True, exist_ok=True)
         return folder
 
