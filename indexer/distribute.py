@@ -86,7 +86,7 @@ def _results(client: Client, tasks: Sequence[ScanTask]) -> Iterator[tuple[int, i
             futures.append(future)
         return futures
 
-    finished = as_completed(submit(in_flight))  # type: ignore[no-untyped-call]
+    finished = as_completed(submit(in_flight), loop=client.loop)  # type: ignore[no-untyped-call]
     for future in finished:
         task = running.pop(future.key)
         error = future.exception()
