@@ -7,11 +7,11 @@ from datetime import date, datetime
 
 import click
 import pyarrow as pa
-from rich.console import Console
 from rich.table import Table
 
+from headrace.commands.terminal import make_console
+
 FORMATS = ("table", "csv", "json")
-_WIDTH = 100
 
 
 def write_table(table: pa.Table, form: str, *, limit: int = 0, title: str | None = None) -> None:
@@ -41,8 +41,7 @@ def write_table(table: pa.Table, form: str, *, limit: int = 0, title: str | None
 
 
 def _write_terminal(table: pa.Table, limit: int, title: str | None) -> None:
-    console = Console()
-    console = Console(width=min(console.width, _WIDTH) if console.is_terminal else _WIDTH)
+    console = make_console()
     shown = table.slice(0, limit) if limit else table
     grid = Table(title=title, title_justify="left", header_style="bold")
     for field in table.schema:

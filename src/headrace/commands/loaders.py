@@ -1,0 +1,82 @@
+"""A run's configuration → the loader of one of its splits; training and evaluation both open theirs here."""
+
+from headrace.loader import Index, WindowLoader
+from headrace.loader.budget import memory_budget_nbytes
+from headrace.schemas.config import Config, SamplingConfig, Split
+from headrace.trainer.time_axis import TimeAxis
+
+EPOCH = "seconds since 1970-01-01"
+
+
+def open_loader(
+    index: Index,
+    config: Config,
+    split: Split,
+    *,
+    training: bool = False,
+    device: str = "cpu",
+    batch_size: int | None = None,
+) -> WindowLoader:
+    """Open the loader of a split with everything the configuration says, whatever the index was built with.
+
+    Parameters
+    ----------
+    index
+        Built from the stores, basins, periods and variables of ``config``.
+    config
+        Of the run.
+    split
+        train, valid or test.
+    training
+        Shuffled, and sampled as configured. Else the split is served whole and in order, so that scores do not depend
+        on settings of training.
+    device
+        Where batches go.
+    batch_size
+        Instead of the configuration's.
+    """
+    settings = config.loader
+    return WindowLoader(
+        index,
+        split,
+        batch_size=batch_size or settings.batch_size,
+        seed=settings.seed,
+        device=device,
+        memory_budget=settings.memory_budget,
+        window=config.window,
+        missing=config.missing,
+        normalization=config.normalization,
+        sampling=config.sampling if training else SamplingConfig(),
+        datasets=list(config.datasets),
+        shuffle=training,
+        drop_last=settings.drop_last if training else False,
+        num_workers=settings.num_workers,
+        cache_dir=settings.cache_dir,
+        timeout=settings.timeout,
+    )
+
+
+def with_fixed_budget(config: Config) -> Config:
+    """Return the configuration with ``memory_budget: auto`` resolved to bytes.
+
+    The budget decides in which order windows come, and a resumed run must see the same order whatever memory is free
+    then.
+    """
+    budget = memory_budget_nbytes(config.loader.memory_budget)
+    return config.model_copy(update={"loader": config.loader.model_copy(update={"memory_budget": budget})})
+
+
+def time_axes(index: Index, dataset_ids: list[str]) -> dict[str, TimeAxis]:
+    """Return the whole time axis of each data set, as predictions carry it."""
+    axes = {name: index.time_axis(name) for name in dataset_ids}
+    return {name: TimeAxis(values=a.seconds(), units=EPOCH, calendar=a.calendar) for name, a in axes.items()}
+
+
+def target_units(index: Index) -> dict[str, str]:
+    """Return target → unit; of data sets that disagree the first that names one counts."""
+    rows = index.sql("SELECT variable, unit FROM variables WHERE role = 'target' ORDER BY dataset_id, position")
+    units: dict[str, str] = {}
+    for row in rows.to_pylist():
+        if row["unit"]:
+            units.setdefault(row["variable"], row["unit"])
+    return units

@@ -1,0 +1,82 @@
+"""Flags of ``train`` that each set one field of the configuration, and how they become overrides."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_args
+
+import click
+
+from headrace.schemas.config import MissingConfig, NormalizationConfig, SamplingConfig
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def _choices(section: type, field: str) -> click.Choice[str]:
+    return click.Choice(get_args(section.model_fields[field].annotation))  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingFlag:
+    """One flag: its name, the field it sets, what it takes, and its help."""
+
+    name: str
+    field: str
+    kind: click.ParamType[Any] | None
+    text: str
+    metavar: str | None = None
+
+    @property
+    def parameter(self) -> str:
+        """Name of click's argument."""
+        return self.name.removeprefix("--").replace("-", "_")
+
+
+_WHOLE = click.IntRange(min=1)
+SETTING_FLAGS = (
+    SettingFlag("--batch-size", "loader.batch_size", _WHOLE, "Windows per batch.", "N"),
+    SettingFlag("--hidden-size", "train.hidden_size", _WHOLE, "Width of the LSTM.", "N"),
+    SettingFlag("--train-epochs", "train.train_epochs", _WHOLE, "Epochs to train.", "N"),
+    SettingFlag("--max-batches-per-epoch", "sampling.max_batches_per_epoch", _WHOLE,
+                "End each training epoch after N batches; the next one draws again.", "N"),
+    SettingFlag("--seed", "loader.seed", click.IntRange(min=0), "Seed of shuffling, first weights and dropout.", "N"),
+    SettingFlag("--device", "train.device", None, "auto takes a GPU where there is one.", "auto|cpu|cuda"),
+    SettingFlag("--num-workers", "loader.num_workers", None,
+                "Reader threads: auto is one per processor. They are threads, never processes.", "N|auto"),
+    SettingFlag("--dataloader-timeout", "loader.timeout", click.FloatRange(min=0, min_open=True),
+                "Stop with an error when a batch takes longer.", "SECONDS"),
+    SettingFlag("--sampling", "sampling.mode", _choices(SamplingConfig, "mode"),
+                "Share of each data set in an epoch. This version serves every window once "
+                "(weighted_by_sample) and refuses the others."),
+    SettingFlag("--normalization", "normalization.method", _choices(NormalizationConfig, "method"),
+                "standard: minus mean, by standard deviation of the training period."),
+    SettingFlag("--normalization-scope", "normalization.scope", _choices(NormalizationConfig, "scope"),
+                "What one mean and deviation are taken over."),
+    SettingFlag("--missing-policy", "missing.missing_policy", _choices(MissingConfig, "missing_policy"),
+                "A missing input: becomes the mean, the same with a mask column per input, or drops its windows."),
+    SettingFlag("--target-nan-policy", "missing.target_nan_policy", _choices(MissingConfig, "target_nan_policy"),
+                "Training windows with missing targets: keep them, drop those that miss any, or those that miss all."),
+)  # fmt: skip
+
+
+def setting_flags(command: Command) -> Command:
+    """Give a command every flag of :data:`SETTING_FLAGS`."""
+    for flag in reversed(SETTING_FLAGS):
+        text = f"{flag.text} [{flag.field}]"
+        command = click.option(flag.name, flag.parameter, type=flag.kind, metavar=flag.metavar, help=text)(command)
+    return command
+
+
+def overrides_of(values: Mapping[str, object]) -> list[str]:
+    """Return ``a.b=value`` for every flag that was given.
+
+    Parameters
+    ----------
+    values
+        click's argument → value, None where the flag was not given.
+    """
+    return [f"{f.field}={values[f.parameter]}" for f in SETTING_FLAGS if values[f.parameter] is not None]
+
+
+def split_names(text: str | None) -> list[str] | None:
+    """Return the names in ``a,b``; None when nothing was given."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]

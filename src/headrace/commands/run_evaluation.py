@@ -1,0 +1,86 @@
+"""One evaluation of a run on a split: scores, predictions and pictures. ``evaluate`` and ``demo`` both call it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace.commands.index_record import IndexRecord
+from headrace.commands.loaders import open_loader, target_units, time_axes
+from headrace.commands.run_setup import index_of
+from headrace.schemas.config import Split
+from headrace.schemas.config_io import load_config
+from headrace.trainer.checkpoint import check_loader, load_model
+from headrace.trainer.device import choose_device
+from headrace.trainer.evaluate import Evaluation, evaluate
+from headrace.trainer.plots import plot_hydrographs, plot_nse_cdf
+from headrace.trainer.progress import RichProgress
+from headrace.trainer.run_folder import RunFolder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatedRun:
+    """What an evaluation left behind."""
+
+    evaluation: Evaluation
+    folder: Path
+    pictures: list[Path]
+    units: dict[str, str]
+    """Target → physical unit."""
+
+
+def run_evaluation(
+    run: RunFolder,
+    split: Split,
+    *,
+    checkpoint: str = "best",
+    index_folder: Path | None = None,
+    batch_size: int | None = None,
+    device: str | None = None,
+) -> EvaluatedRun:
+    """Score a trained run.
+
+    Parameters
+    ----------
+    run
+        Its folder; takes ``evaluation/<split>/``.
+    split
+        train, valid or test.
+    checkpoint
+        ``best`` or ``last``.
+    index_folder
+        The run's index where it lies now; None takes where it lay.
+    batch_size, device
+        Instead of the run's.
+
+    Raises
+    ------
+    ConfigError
+        The run is incomplete, or the split has no window.
+    SourceError, StaleIndexError, IndexFormatError
+        Index or stores are gone, or not what they were.
+    """
+    config = load_config(run.config)
+    record = IndexRecord.read(run)
+    where = choose_device(config.train.device if device is None else device)
+    path = run.best if checkpoint == "best" else run.last
+    model, trained = load_model(path, where)
+    out = run.evaluation(split)
+    with index_of(config, record.path if index_folder is None else index_folder) as index:
+        record.check(index)
+        units = target_units(index)
+        with (
+            open_loader(index, config, split, device=str(where), batch_size=batch_size) as loader,
+            RichProgress() as bar,
+        ):
+            check_loader(trained, loader, str(path))
+            done = evaluate(
+                model,
+                loader,
+                out,
+                times=time_axes(index, loader.dataset_ids),
+                units=units,
+                amp=config.train.amp,
+                progress=bar,
+                task=f"evaluation, {split}",
+            )
+    pictures = [plot_nse_cdf(done.metrics, out / "plots" / "nse_cdf.png"), *plot_hydrographs(out, out / "plots", units)]
+    return EvaluatedRun(evaluation=done, folder=out, pictures=pictures, units=units)

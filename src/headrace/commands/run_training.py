@@ -1,0 +1,118 @@
+"""One training run, new or resumed: configuration and index in, run folder out. ``train`` and ``demo`` both call it."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from headrace.commands.index_record import IndexRecord
+from headrace.commands.loaders import open_loader, with_fixed_budget
+from headrace.commands.run_setup import index_of
+from headrace.loader import Index, WindowLoader
+from headrace.schemas.config import SPLITS, Config
+from headrace.schemas.config_io import config_digest, dump_config
+from headrace.trainer.device import choose_device
+from headrace.trainer.loop import FitResult, fit
+from headrace.trainer.model import ModelConfig, build_model
+from headrace.trainer.plots import plot_loss
+from headrace.trainer.progress import RichProgress
+from headrace.trainer.run_folder import RunFolder
+
+_LOSS_NAMES = {"nse": "NSE* loss", "rmse": "RMSE"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedRun:
+    """How a run ended, and where it lies."""
+
+    result: FitResult
+    folder: RunFolder
+    index: Path
+    validated: bool
+    next_split: str
+    """Split worth evaluating: test where there is a test period, else valid, else train."""
+
+
+def run_training(
+    config: Config, index_folder: Path, run_folder: Path, console: Console, *, resume: bool = False
+) -> TrainedRun:
+    """Train a model, or go on training it.
+
+    Parameters
+    ----------
+    config
+        Of the run; with ``resume`` the run's own.
+    index_folder
+        A finished index of the configuration's stores.
+    run_folder
+        New or empty; with ``resume`` the folder of a run.
+    console
+        Takes a line on what is trained; progress goes to standard error.
+    resume
+        Go on from the last checkpoint.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C, when the checkpoint to go on from is written.
+    ConfigError, SourceError, StaleIndexError
+        Configuration, index and stores do not fit each other.
+    """
+    device = choose_device(config.train.device)
+    config = with_fixed_budget(config)
+    with ExitStack() as stack:
+        index = stack.enter_context(index_of(config, index_folder))
+        train = stack.enter_context(open_loader(index, config, "train", training=True, device=str(device)))
+        validates = any(dataset.t_range_valid is not None for dataset in config.datasets.values())
+        valid = stack.enter_context(open_loader(index, config, "valid", device=str(device))) if validates else None
+        shape = ModelConfig(
+            num_inputs=len(train.x_names),
+            num_statics=len(train.static_names),
+            num_targets=len(train.y_names),
+            hidden_size=config.train.hidden_size,
+            dropout=config.train.dropout,
+            initial_forget_bias=config.train.initial_forget_bias,
+        )
+        model = build_model(shape, seed=config.loader.seed).to(device)
+        folder = RunFolder.open(run_folder) if resume else _start(run_folder, config, index)
+        console.print(_headline(train, valid, folder, str(device)), highlight=False, markup=False, soft_wrap=True)
+        progress = stack.enter_context(RichProgress())
+        result = fit(
+            model,
+            train,
+            valid,
+            config.train,
+            folder,
+            progress,
+            seed=config.loader.seed,
+            amp=config.train.amp,
+            config_digest=config_digest(config),
+            resume=resume,
+        )
+    plot_loss(folder.metrics, folder.plots / "loss.png", _LOSS_NAMES[config.train.loss])
+    return TrainedRun(
+        result=result, folder=folder, index=index_folder, validated=validates, next_split=_next_split(config)
+    )
+
+
+def _start(run_folder: Path, config: Config, index: Index) -> RunFolder:
+    folder = RunFolder.create(run_folder)
+    folder.write_config(dump_config(config))
+    IndexRecord.of(index).write(folder)
+    return folder
+
+
+def _headline(train: WindowLoader, valid: WindowLoader | None, folder: RunFolder, device: str) -> str:
+    basins = " + ".join(f"{len(ids)} of {name}" for name, ids in zip(train.dataset_ids, train.basin_ids, strict=True))
+    validation = "no validation period" if valid is None else f"validation on {valid.num_windows:,}"
+    return (
+        f"Training on {train.num_windows:,} windows (basins: {basins}), {len(train):,} batches of {train.batch_size} "
+        f"an epoch, {validation}, on {device}, into {folder.path}"
+    )
+
+
+def _next_split(config: Config) -> str:
+    periods = [{split for split in SPLITS if d.period(split) is not None} for d in config.datasets.values()]
+    known = set().union(*periods)
+    return next(split for split in ("test", "valid", "train") if split in known)
