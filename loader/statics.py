@@ -27,7 +27,7 @@ def load_statics(
     """Return normalised statics per data set.
 
     Statistics are over the served training basins of all data sets together, whatever the scope; a missing value
-    becomes the mean (0 after normalisation) and, with masks, 1 in its mask column.
+    becomes the mean (0 after normalisation), an attribute that a data set lacks its fill value; both are 1 in the mask.
 
     Returns
     -------
@@ -39,14 +39,24 @@ def load_statics(
     scope = normalization.model_copy(update={"scope": "global"})
     scalings = resolve_scaling(moments, served, names, scope, [s.dataset_id for s in sources])
     out = []
-    for values, scaling in zip(raw, scalings, strict=True):
+    for source, values, scaling in zip(sources, raw, scalings, strict=True):
         scaled = ((values - scaling.mean) / scaling.std).astype(np.float32)
         missing = np.isnan(scaled)
-        columns = [np.where(missing, np.float32(0), scaled)]
+        columns = [np.where(missing, _fill_values(index, source, names), scaled)]
         if with_masks:
             columns.append(missing.astype(np.float32))
         out.append(np.ascontiguousarray(np.concatenate(columns, axis=1)))
     return out
+
+
+def _fill_values(index: Index, source: DatasetSource, names: Sequence[str]) -> NDArray[np.float32]:
+    """Return what stands for a missing value, normalised, float32 [Vs]: 0, or the fill value of an absent variable."""
+    lacking = {
+        r["variable"]: r["model_fill_value"]
+        for r in index.fetch("variables").to_pylist()
+        if (r["dataset_id"], r["role"]) == (source.dataset_id, "static") and not r["present"]
+    }
+    return np.array([lacking.get(name, 0.0) for name in names], dtype=np.float32)
 
 
 def _values(index: Index, source: DatasetSource, names: Sequence[str]) -> NDArray[np.float64]:
