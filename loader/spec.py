@@ -44,6 +44,8 @@ class ServeSpec:
         int32 per data set: chosen basin numbers, ascending (all splits).
     shuffle
         Whether windows are permuted.
+    columns
+        Inputs with their missing policy, then targets, then statics: what the columns of a batch are.
     """
 
     split: Split
@@ -54,11 +56,14 @@ class ServeSpec:
     dataset_ids: tuple[str, ...]
     basins: tuple[NDArray[np.int32], ...]
     shuffle: bool
+    columns: tuple[tuple[str, ...], ...]
 
     def digest(self) -> str:
         """Return 16 hex digits that change when any served value or the order could change."""
         data: dict[str, Any] = {
             "split": self.split,
+            "datasets": self.dataset_ids,
+            "columns": self.columns,
             "window": asdict(self.window),
             "missing": self.missing.model_dump(mode="json"),
             "normalization": self.normalization.model_dump(mode="json"),
@@ -113,11 +118,36 @@ def resolve_spec(
         normalization=_section(config.normalization, normalization, "normalization"),
         sampling=sampled,
         dataset_ids=chosen,
-        basins=tuple(_choose_basins(index, d, chosen, basins) for d in chosen),
+        basins=_choose_basins(index, chosen, basins),
         shuffle=split == "train" if shuffle is None else shuffle,
+        columns=_columns(config, chosen),
     )
     _refuse_mixed_steps(index, config, chosen)
+    _refuse_other_index(config.missing, spec_out.missing)
     return spec_out
+
+
+def _columns(config: Config, dataset_ids: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    policies = tuple(
+        f"{d}.{name}: {v.missing_policy}" for d in dataset_ids for name, v in config.variables_of(d, "input").items()
+    )
+    return config.names("input"), policies, config.names("target"), config.names("static")
+
+
+def _refuse_other_index(built: MissingConfig, asked: MissingConfig) -> None:
+    """Refuse what only a new index can change: the scan, not the loader, decides what such values mean."""
+    fixed = ("absent_chunk", "static_missing", "on_bad_chunk")
+    changed = [name for name in fixed if getattr(built, name) != getattr(asked, name)]
+    if changed:
+        raise ConfigError(
+            describe(
+                "setting belongs to the index",
+                where=", ".join(f"missing.{name}" for name in changed),
+                expected=", ".join(f"{name}: {getattr(built, name)}, as the index was built" for name in changed),
+                got=", ".join(f"{name}: {getattr(asked, name)}" for name in changed),
+                fix="build an index with this setting: headrace build-index CONFIG --out DIR",
+            )
+        )
 
 
 def _section(default: Section, given: Section | Mapping[str, Any] | None, name: str) -> Section:
@@ -142,46 +172,67 @@ def _section(default: Section, given: Section | Mapping[str, Any] | None, name: 
 
 def _choose_datasets(index: Index, datasets: Sequence[str] | None) -> tuple[str, ...]:
     known = index.dataset_ids
-    unknown = [d for d in datasets or () if d not in known]
-    if unknown:
+    if datasets is None:
+        return tuple(known)
+    wanted = _listed(datasets, "datasets")
+    unknown = [d for d in wanted if d not in known]
+    if unknown or not wanted:
         raise ConfigError(
             describe(
                 "no such data set",
                 where="datasets",
                 expected=", ".join(known),
-                got=", ".join(unknown),
+                got=", ".join(unknown) or "none",
                 fix="correct the name, or build the index with it",
             )
         )
-    return tuple(d for d in known if datasets is None or d in datasets)
+    return tuple(d for d in known if d in wanted)
 
 
-def _choose_basins(index: Index, dataset_id: str, chosen: Sequence[str], basins: BasinChoice) -> NDArray[np.int32]:
-    table = index.fetch("basins", dataset_id=dataset_id)
-    numbers: NDArray[np.int32] = table.column("basin").to_numpy()
-    if basins is None:
-        return numbers
-    if isinstance(basins, Mapping):
-        wanted = basins.get(dataset_id)
-        if wanted is None:
-            return numbers
-    else:
-        wanted = basins
-    position = {text: i for i, text in enumerate(table.column("basin_id").to_pylist())}
-    unknown = [b for b in wanted if b not in position]
-    elsewhere = not isinstance(basins, Mapping) and len(chosen) > 1
-    if unknown and not elsewhere:
+def _listed(names: Sequence[str], where: str) -> list[str]:
+    """Return names as a list of text; a bare text would be taken letter by letter."""
+    if isinstance(names, str) or not all(isinstance(n, str) for n in names):
         raise ConfigError(
             describe(
-                "basin is not in the index",
-                where=f"data set {dataset_id}",
-                expected=f"one of its {len(position)} basins, such as {', '.join(list(position)[:3])}",
-                got=", ".join(unknown[:5]),
-                fix="correct the id (ids are text, leading zeros count)",
+                "not a list of names",
+                where=where,
+                expected="a list of texts (ids are text, leading zeros count)",
+                got=repr(names)[:80],
+                fix="put the names in quotes and in a list",
             )
         )
-    rows = np.unique([position[b] for b in wanted if b in position]).astype(np.int64)
-    return numbers[rows]
+    return list(names)
+
+
+def _choose_basins(index: Index, chosen: Sequence[str], basins: BasinChoice) -> tuple[NDArray[np.int32], ...]:
+    """Return the chosen basin numbers of every data set; refuse an id that is nowhere, and an unknown data set."""
+    tables = {d: index.fetch("basins", dataset_id=d) for d in chosen}
+    numbers = {d: table.column("basin").to_numpy() for d, table in tables.items()}
+    if basins is None:
+        return tuple(numbers.values())
+    places = {d: {t: i for i, t in enumerate(table.column("basin_id").to_pylist())} for d, table in tables.items()}
+    if isinstance(basins, Mapping):
+        _choose_datasets(index, list(basins) or None)
+        wanted = {d: _listed(basins[d], f"basins[{d!r}]") if d in basins else list(places[d]) for d in chosen}
+        unknown = {d: [b for b in wanted[d] if b not in places[d]] for d in chosen}
+    else:
+        wanted = dict.fromkeys(chosen, _listed(basins, "basins"))
+        nowhere = [b for b in _listed(basins, "basins") if not any(b in place for place in places.values())]
+        unknown = {", ".join(chosen): nowhere}
+    for where, ids in unknown.items():
+        if ids:
+            some = [b for place in places.values() for b in place][:3]
+            raise ConfigError(
+                describe(
+                    "basin is not in the index",
+                    where=f"data set {where}",
+                    expected=f"ids such as {', '.join(some)}",
+                    got=", ".join(ids[:5]),
+                    fix="correct the id (ids are text, leading zeros count)",
+                )
+            )
+    rows = {d: np.unique([places[d][b] for b in wanted[d] if b in places[d]]).astype(np.int64) for d in chosen}
+    return tuple(numbers[d][rows[d]] for d in chosen)
 
 
 def _refuse_mixed_steps(index: Index, config: Config, chosen: Sequence[str]) -> None:
