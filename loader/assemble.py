@@ -27,6 +27,7 @@ from headrace.loader.stream import BatchShape
 from headrace.loader.tiles import Tiles, cut_tiles, tile_starts
 from headrace.loader.windows import load_windows
 from headrace.schemas.errors import ConfigError, describe
+from headrace.schemas.moments import Moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +145,7 @@ def assemble(
         y_names=targets,
         basin_ids=[s.basin_ids for s in sources],
         y_scaling=y_scaling,
-        y_train_std=[np.stack([m.std for m in per], axis=1) for per in y_moments],
+        y_train_std=[_std_of(per, s.num_basins) for per, s in zip(y_moments, sources, strict=True)],
         tiles=tiles,
         column=slot_columns(opened, layout),
         num_windows=windows.total,
@@ -169,6 +170,10 @@ def _with_masks(index: Index, spec: ServeSpec) -> bool:
     variables = [v for d in spec.dataset_ids for v in index.config.variables_of(d, "input").values()]
     policies = {v.missing_policy or spec.missing.missing_policy for v in variables} | {spec.missing.missing_policy}
     return "fill_and_mask" in policies
+
+
+def _std_of(moments: Sequence[Moments], num_basins: int) -> NDArray[np.float64]:
+    return np.stack([m.std for m in moments], axis=1) if moments else np.zeros((num_basins, 0))
 
 
 def _named(names: Sequence[str], *, masks: bool) -> list[str]:

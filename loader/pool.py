@@ -85,8 +85,8 @@ class Pool:
         y_out
             float32 [B, P, Vy], contiguous destination.
         """
-        torch.index_select(self._x, 0, rows, out=x_out.view(rows.shape[0], -1))
-        torch.index_select(self._y, 0, rows + self._warmup, out=y_out.view(rows.shape[0], -1))
+        torch.index_select(self._x, 0, rows, out=x_out.flatten(1))
+        torch.index_select(self._y, 0, rows + self._warmup, out=y_out.flatten(1))
 
 
 def _sliding(rows: torch.Tensor, length: int) -> torch.Tensor:
