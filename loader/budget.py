@@ -1,6 +1,7 @@
 """Memory budgets: read ``2GiB`` or ``auto``, and say how many pool rows fit."""
 
 import re
+from numbers import Real
 
 import psutil
 
@@ -21,7 +22,7 @@ _UNITS = {
 _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*$")
 
 
-def parse_nbytes(value: str | int, name: str) -> int:
+def parse_nbytes(value: str | float, name: str) -> int:
     """Read a size such as ``512MiB``, ``2 GB`` or a plain number of bytes.
 
     Raises
@@ -29,9 +30,9 @@ def parse_nbytes(value: str | int, name: str) -> int:
     ConfigError
         The text is no size.
     """
-    if isinstance(value, int):
-        return value
-    match = _SIZE.match(value)
+    if isinstance(value, Real) and not isinstance(value, bool) and value >= 0:
+        return int(value)
+    match = _SIZE.match(value) if isinstance(value, str) else None
     if match is None or match.group(2).lower() not in _UNITS:
         raise ConfigError(
             describe(
@@ -45,7 +46,7 @@ def parse_nbytes(value: str | int, name: str) -> int:
     return int(float(match.group(1)) * _UNITS[match.group(2).lower()])
 
 
-def memory_budget_nbytes(value: str | int) -> int:
+def memory_budget_nbytes(value: str | float) -> int:
     """Return the budget in bytes; ``auto`` is a quarter of the memory that is free now."""
     if value == "auto":
         return int(psutil.virtual_memory().available) // 4
