@@ -112,7 +112,7 @@ def _by_scope(
                     dataset_ids[d],
                     name,
                 )
-        flat = (count == 0) | ~(std > 0)
+        flat = (count == 0) | ~(std.astype(np.float32) > 0)
         if flat.any():
             why = (
                 "has no value in the training period"
