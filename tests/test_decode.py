@@ -100,6 +100,7 @@ PLAIN = DecodeRule()
 @settings(max_examples=400)
 @given(cases())
 @example((np.array([[1e300, -1.7976931348623157e308]]), DecodeRule(scale=1e300), np.ones(1)))
+@example((np.array([[-999.99, 0.1]], "f4"), DecodeRule(missing_values=(-999.99, 0.1)), np.ones(1)))
 @example((np.array([[0.1]], "f4"), DecodeRule(valid_max=0.1, valid_min=-1e39), np.ones(1)))
 def test_every_value_equals_the_slow_oracle(case: tuple[NDArray[Any], DecodeRule, NDArray[np.float64]]) -> None:
     raw, rule, area = case

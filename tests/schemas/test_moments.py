@@ -92,6 +92,15 @@ def test_fold_gives_the_same_bits_for_few_long_and_for_many_short_groups(num_gro
         assert_same_bits(folded.take(np.array([number])), reduce(Moments.merge, mine, Moments.empty(1)))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_folding_pairs_gives_the_bits_of_merge(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    block = np.where(rng.random((20, 7)) < 0.4, np.nan, rng.normal(100, 3, (20, 7)))
+    moments, pair = Moments.of(block), np.arange(20) // 2
+    even, odd = np.arange(0, 20, 2), np.arange(1, 20, 2)
+    assert_same_bits(moments.fold(pair, 10), moments.take(even).merge(moments.take(odd)))
+
+
 @given(rows)
 def test_a_rows_bits_depend_neither_on_its_neighbours_nor_on_memory_order(block: NDArray[np.float32]) -> None:
     together = Moments.of(block)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from headrace.schemas.intervals import Intervals
@@ -85,14 +84,23 @@ def expand(count: WindowCount, stride: int) -> list[tuple[int, int, int]]:
     return [(int(g), int(b), s) for g, b, start, stop in rows for s in range(start, stop, stride)]
 
 
+def patchy(shape: tuple[int, int], missing: float, seed: int) -> Mask:
+    """Return a mask whose values come in stretches of a few steps; a share of them is missing."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        np.repeat(rng.random(shape[1]) >= missing, rng.integers(1, 6, shape[1]))[: shape[1]] for _ in range(shape[0])
+    ]
+    return np.stack(rows)
+
+
 @st.composite
 def cases(draw: st.DrawFn, *, strides: int = 4, max_length: int = 9) -> Case:
-    num_basins, steps = draw(st.integers(1, 3)), draw(st.integers(1, 30))
+    num_basins, steps = draw(st.integers(1, 3)), draw(st.integers(1, 30) | st.integers(15, 30))
     length = draw(st.integers(1, max_length))
     hindcast = draw(st.integers(0, length))
     cuts = sorted(draw(st.sets(st.integers(1, steps), max_size=3)) - {steps})
-    start = draw(st.integers(0, steps))
-    masks = hnp.arrays(np.bool_, (num_basins, steps), elements=st.integers(0, 7).map(bool))
+    start = draw(st.just(0) | st.integers(0, steps))
+    masks = st.builds(patchy, st.just((num_basins, steps)), st.sampled_from([0.0, 0.1, 0.5, 0.9]), st.integers(0, 999))
     return Case(
         spec=WindowSpec(
             hindcast_length=hindcast,
@@ -100,9 +108,9 @@ def cases(draw: st.DrawFn, *, strides: int = 4, max_length: int = 9) -> Case:
             warmup_length=draw(st.integers(0, length - 1)),
             stride=draw(st.integers(1, strides)),
         ),
-        period=TimeRange(start=start, stop=draw(st.integers(start, steps))),
+        period=TimeRange(start=start, stop=draw(st.just(steps) | st.integers(start, steps))),
         segments=[TimeRange(start=a, stop=b) for a, b in pairwise([0, *cuts, steps])],
-        basins=sorted(draw(st.sets(st.integers(0, num_basins - 1)))),
+        basins=sorted(draw(st.just(set(range(num_basins))) | st.sets(st.integers(0, num_basins - 1)))),
         num_basins=num_basins,
         targets=draw(st.lists(masks, min_size=1, max_size=3)),
         inputs=draw(st.lists(masks, max_size=3)),
