@@ -3,12 +3,14 @@
 Errors in any thread surface here, in the consumer, with their cause. Closing joins every thread.
 """
 
+import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 import torch
@@ -178,19 +180,21 @@ class EpochStream:
 
     def _locate(self, slices: list[tuple[int, int]]) -> _Places:
         """Work out pool row, slot and start for the positions of several batches."""
-        positions = np.concatenate([np.arange(a, b) for a, b in slices])
-        row = np.empty(positions.size, dtype=np.int64)
-        slot, start = np.empty_like(row), np.empty(positions.size, dtype=np.int32)
-        of_round = np.searchsorted(self._plan.window_cuts, positions, side="right") - 1
-        for number in np.unique(of_round).tolist():
-            mine = of_round == number
+        parts = [part for start, stop in slices for part in self._parts(start, stop)]
+        size = sum(stop - start for _, start, stop in parts)
+        row, slot, start_step = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int32)
+        end = 0
+        for number, group in itertools.groupby(parts, key=itemgetter(0)):
             windows, order = self._round(number)
-            row[mine], slot[mine], start[mine] = windows.locate(positions[mine] - self._plan.window_cuts[number], order)
+            positions = np.concatenate([np.arange(start, stop) for _, start, stop in group])
+            begin, end = end, end + positions.size
+            found = windows.locate(positions - self._plan.window_cuts[number], order)
+            row[begin:end], slot[begin:end], start_step[begin:end] = found
         layout = self._shape.layout
         return _Places(
             row=torch.from_numpy(row),
             slot=torch.from_numpy(slot),
-            start=torch.from_numpy(start),
+            start=torch.from_numpy(start_step),
             dataset=torch.from_numpy(layout.dataset[slot].astype(np.int32)),
             basin=torch.from_numpy(layout.basin[slot]),
         )
