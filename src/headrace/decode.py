@@ -37,22 +37,24 @@ def decode(
     if _scales(rule):
         wide = raw.astype(np.float64)
         for scale, offset in ((rule.cf_scale, rule.cf_offset), (rule.scale, rule.offset)):
-            if scale != 1.0:
-                wide *= scale
-            if offset != 0.0:
-                wide += offset
+            with np.errstate(over="ignore", invalid="ignore"):
+                if scale != 1.0:
+                    wide *= scale
+                if offset != 0.0:
+                    wide += offset
         if rule.area_factor is not None:
             if area is None:
                 msg = "this rule needs the basin areas"
                 raise ValueError(msg)
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 wide *= (rule.area_factor / area)[:, None]
         value = wide
-    if rule.valid_min is not None:
-        missing = _either(missing, value < rule.valid_min)
-    if rule.valid_max is not None:
-        missing = _either(missing, value > rule.valid_max)
     with np.errstate(over="ignore", invalid="ignore"):
+        # Bounds meet float32 values as float32: a stored 0.1 lies within a bound of 0.1.
+        if rule.valid_min is not None:
+            missing = _either(missing, value < rule.valid_min)
+        if rule.valid_max is not None:
+            missing = _either(missing, value > rule.valid_max)
         out = value.astype(np.float32)
     if raw.dtype.kind == "f" or _scales(rule):
         missing = _either(missing, ~np.isfinite(out))
