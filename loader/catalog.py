@@ -76,7 +76,7 @@ class Index:
 
     def stats(self) -> pa.Table:
         """Return the table ``stats``: scope, dataset_id, basin, variable, count, mean, std, min, max."""
-        return self._connection.table("stats").to_arrow_table()
+        return self._fetch("stats")
 
     def sql(self, text: str, **parameters: object) -> pa.Table:
         """Run a DuckDB query over the tables, each a view of its own name, and return the rows.
@@ -95,6 +95,7 @@ class Index:
         """
         try:
             relation: object = self._connection.sql(text, params=parameters or None)
+            return relation.to_arrow_table() if isinstance(relation, duckdb.DuckDBPyRelation) else pa.table({})
         except duckdb.Error as error:
             raise ConfigError(
                 describe(
@@ -105,7 +106,6 @@ class Index:
                     fix="correct the query",
                 )
             ) from error  # fmt: skip
-        return relation.to_arrow_table() if isinstance(relation, duckdb.DuckDBPyRelation) else pa.table({})
 
     def time_axis(self, dataset_id: str) -> TimeAxis:
         """Return the time axis of a data set as regular segments."""
@@ -146,7 +146,20 @@ class Index:
         return self._fetch(name, **parameters)
 
     def _fetch(self, name: str, **parameters: object) -> pa.Table:
-        return self._connection.sql(query(name), params=parameters or None).to_arrow_table()
+        try:
+            return self._connection.sql(query(name), params=parameters or None).to_arrow_table()
+        except duckdb.ConnectionException as error:
+            raise ConfigError(
+                describe(
+                    "index is closed",
+                    where=str(self.path),
+                    expected="an open index",
+                    got=f"the query {name}",
+                    fix="open it again, or use it inside its with block",
+                )
+            ) from error
+        except duckdb.Error as error:
+            raise IndexFormatError(_damaged(str(self.path), error)) from error
 
     def close(self) -> None:
         """Close the connection."""
@@ -175,6 +188,16 @@ def check_split(split: str) -> None:
                 "no such split", where="split", expected=", ".join(SPLITS), got=repr(split), fix="use one of these"
             )
         )
+
+
+def _damaged(where: str, error: Exception) -> str:
+    return describe(
+        "table cannot be read",
+        where=where,
+        expected="the Parquet tables that build-index wrote",
+        got=f"{type(error).__name__}: {str(error).strip()}",
+        fix="delete the damaged file and run build-index again with the same --out",
+    )
 
 
 def open_index(path: str | Path) -> Index:
@@ -216,6 +239,8 @@ def open_index(path: str | Path) -> Index:
                 fix="run build-index again with the same --out; finished scan units are kept",
             )
         ) from error  # fmt: skip
+    except (OSError, UnicodeDecodeError) as error:
+        raise IndexFormatError(_damaged(str(path / MANIFEST_NAME), error)) from error
     manifest = IndexManifest.from_json(text, str(path / MANIFEST_NAME))
     connection = duckdb.connect(":memory:")
     for name, entry in manifest.tables.items():
@@ -231,5 +256,8 @@ def open_index(path: str | Path) -> Index:
                     fix="run build-index again with the same --out",
                 )
             )
-        connection.read_parquet(str(file)).create_view(name)
+        try:
+            connection.read_parquet(str(file)).create_view(name)
+        except duckdb.Error as error:
+            raise IndexFormatError(_damaged(str(file), error)) from error
     return Index(path, manifest, connection)
