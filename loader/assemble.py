@@ -4,9 +4,9 @@ Stages, in order: ``windows`` (runs of starts) → ``layout`` (rows) → ``tiles
 together) → ``storage`` (memory or disk) → ``read`` (fills the rows) → ``rounds``; then ``schedule`` and ``stream``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -22,10 +22,10 @@ from headrace.loader.rounds import ResidentRounds, SpilledRounds
 from headrace.loader.sources import load_sources
 from headrace.loader.spec import ServeSpec
 from headrace.loader.statics import load_statics
-from headrace.loader.storage import rows_in_memory, rows_on_disk
+from headrace.loader.storage import Rows, rows_in_memory, rows_on_disk
 from headrace.loader.stream import BatchShape
 from headrace.loader.tiles import Tiles, cut_tiles, tile_starts
-from headrace.loader.windows import load_windows
+from headrace.loader.windows import Windows, load_windows
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.moments import Moments
 
@@ -44,18 +44,16 @@ class Serving:
         Per data set, over the targets.
     y_train_std
         Per data set float64 [num_basins, Vy]: each basin's own std over the training period, canonical units.
-    tiles, column
-        Input of the plan: tiles, and which basin chunk each slot is read from.
-    num_windows
-        Windows of the split.
+    windows, tiles, column
+        Input of the plan: runs of starts, tiles, and which basin chunk each slot is read from.
     round_steps
         Pool rows of a round.
     resident
         Whether all rows stay in memory.
     spill_nbytes
         Bytes of disk behind the rows.
-    rounds, shape, reader, readers
-        The running parts.
+    shape
+        What every batch has in common.
     """
 
     x_names: list[str]
@@ -64,21 +62,44 @@ class Serving:
     basin_ids: list[list[str]]
     y_scaling: list[Scaling]
     y_train_std: list[NDArray[np.float64]]
+    windows: Windows
     tiles: Tiles
     column: NDArray[np.int64]
-    num_windows: int
     round_steps: int
     resident: bool
     spill_nbytes: int
-    rounds: ResidentRounds | SpilledRounds
     shape: BatchShape
+
+    @property
+    def one_round(self) -> bool:
+        """Whether a round holds the whole split."""
+        return self.round_steps >= self.shape.layout.num_rows
+
+    @property
+    def row_nbytes(self) -> int:
+        """Bytes of one step in the pool."""
+        return 4 * (self.shape.num_x + self.shape.num_y)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """The parts that hold rows and threads; a closed loader has none."""
+
+    rows: Rows
+    rounds: ResidentRounds | SpilledRounds
     reader: GroupReader
     readers: ThreadPoolExecutor
 
 
 def assemble(
-    index: Index, spec: ServeSpec, *, budget_nbytes: int, num_workers: int, spill_folder: str | None
-) -> Serving:
+    index: Index,
+    spec: ServeSpec,
+    *,
+    budget_nbytes: int,
+    agree: Callable[[int], int],
+    num_workers: int,
+    spill_folder: str | None,
+) -> tuple[Serving, Engine]:
     """Put together what a request needs.
 
     Parameters
@@ -87,6 +108,8 @@ def assemble(
         Where from and what.
     budget_nbytes
         Memory for decoded rows.
+    agree
+        Turns the round size that fits this process into the one that all ranks use.
     num_workers
         Reader threads.
     spill_folder
@@ -110,10 +133,9 @@ def assemble(
     x_names, static_names = (_named(names, masks=masks) for names in (inputs, constants))
     row_nbytes = 4 * (len(x_names) + len(targets))
     resident = layout.num_rows * row_nbytes <= budget_nbytes
-    round_steps = layout.num_rows if resident else budget_nbytes // (2 * row_nbytes)
-    length = spec.window.length
-    tiles = cut_tiles(windows, layout, length, tile_starts(layout, length, round_steps))
-    _check_budget(int(tiles.num_rows.max()), round_steps, row_nbytes)
+    round_steps = agree(layout.num_rows if resident else budget_nbytes // (2 * row_nbytes))
+    tiles = _tiles(windows, layout, spec.window.length, round_steps, row_nbytes)
+    _check_held(round_steps, layout.num_rows, row_nbytes, budget_nbytes)
 
     ids = list(spec.dataset_ids)
     served = [
@@ -138,21 +160,19 @@ def assemble(
         with_masks=masks,
         executor=readers,
     )
-    parts = tiles, layout, rows, reader, spec.window
-    return Serving(
+    serving = Serving(
         x_names=x_names,
         static_names=static_names,
         y_names=targets,
         basin_ids=[s.basin_ids for s in sources],
         y_scaling=y_scaling,
         y_train_std=[_std_of(per, s.num_basins) for per, s in zip(y_moments, sources, strict=True)],
+        windows=windows,
         tiles=tiles,
         column=slot_columns(opened, layout),
-        num_windows=windows.total,
         round_steps=round_steps,
         resident=resident,
         spill_nbytes=rows.spill_nbytes,
-        rounds=ResidentRounds(*parts) if resident else SpilledRounds(*parts, round_steps),
         shape=BatchShape(
             window=spec.window,
             num_x=len(x_names),
@@ -160,9 +180,28 @@ def assemble(
             statics=torch.from_numpy(_static_of_slots(statics, layout, len(static_names))),
             layout=layout,
         ),
-        reader=reader,
-        readers=readers,
     )
+    return serving, Engine(rows=rows, rounds=_rounds(serving, rows, reader), reader=reader, readers=readers)
+
+
+def replan(serving: Serving, engine: Engine, round_steps: int, budget_nbytes: int) -> tuple[Serving, Engine]:
+    """Cut other rounds over the same rows, as another process did whose epoch is to be continued.
+
+    Raises
+    ------
+    ConfigError
+        This process cannot hold such rounds; says needed and available bytes.
+    """
+    layout, length = serving.shape.layout, serving.shape.window.length
+    _check_held(round_steps, layout.num_rows, serving.row_nbytes, budget_nbytes)
+    tiles = _tiles(serving.windows, layout, length, round_steps, serving.row_nbytes)
+    planned = replace(serving, tiles=tiles, round_steps=round_steps)
+    return planned, replace(engine, rounds=_rounds(planned, engine.rows, engine.reader))
+
+
+def _rounds(serving: Serving, rows: Rows, reader: GroupReader) -> ResidentRounds | SpilledRounds:
+    parts = serving.tiles, serving.shape.layout, rows, reader, serving.shape.window
+    return ResidentRounds(*parts) if serving.resident else SpilledRounds(*parts, serving.round_steps)
 
 
 def _with_masks(index: Index, spec: ServeSpec) -> bool:
@@ -188,7 +227,10 @@ def _static_of_slots(rows: Sequence[NDArray[np.float32]], layout: Layout, width:
     return out
 
 
-def _check_budget(needed: int, round_steps: int, row_nbytes: int) -> None:
+def _tiles(windows: Windows, layout: Layout, length: int, round_steps: int, row_nbytes: int) -> Tiles:
+    """Cut tiles for rounds of a size; a round must hold at least one."""
+    tiles = cut_tiles(windows, layout, length, tile_starts(layout, length, round_steps))
+    needed = int(tiles.num_rows.max())
     if needed > round_steps:
         raise ConfigError(
             describe(
@@ -197,6 +239,22 @@ def _check_budget(needed: int, round_steps: int, row_nbytes: int) -> None:
                 expected=f"at least {human_nbytes(2 * needed * row_nbytes)}: two pools of one tile each",
                 got=human_nbytes(2 * round_steps * row_nbytes),
                 fix="raise memory_budget",
+            )
+        )
+    return tiles
+
+
+def _check_held(round_steps: int, num_rows: int, row_nbytes: int, budget_nbytes: int) -> None:
+    """Refuse rounds, decided by another process, that the own budget cannot hold."""
+    needed = min(2 * round_steps, num_rows) * row_nbytes  # a split that fits as a whole has no use for two pools
+    if needed > budget_nbytes:
+        raise ConfigError(
+            describe(
+                "memory_budget is too small for the rounds that others use",
+                where="WindowLoader",
+                expected=f"at least {human_nbytes(needed)}: rounds of {round_steps} rows",
+                got=human_nbytes(budget_nbytes),
+                fix="raise memory_budget, or give every rank and run the same",
             )
         )
 

@@ -1,8 +1,8 @@
 """Memory budgets: read ``2GiB`` or ``auto``, and say how many pool rows fit."""
 
 import re
-from numbers import Real
 
+import numpy as np
 import psutil
 
 from headrace.schemas.errors import ConfigError, describe
@@ -30,7 +30,7 @@ def parse_nbytes(value: str | float, name: str) -> int:
     ConfigError
         The text is no size.
     """
-    if isinstance(value, Real) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int | float | np.integer) and not isinstance(value, bool) and value >= 0:
         return int(value)
     match = _SIZE.match(value) if isinstance(value, str) else None
     if match is None or match.group(2).lower() not in _UNITS:

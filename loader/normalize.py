@@ -35,6 +35,18 @@ class Scaling:
     std: NDArray[np.float32]
 
 
+def scales_of(
+    scalings: Sequence[Scaling], dataset: NDArray[np.int32], basin: NDArray[np.int32]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return mean and std of the windows of a batch, float32 [B, V] each."""
+    shape = (dataset.size, scalings[0].mean.shape[1])
+    mean, std = np.empty(shape, np.float32), np.empty(shape, np.float32)
+    for number in np.unique(dataset):
+        mine = dataset == number
+        mean[mine], std[mine] = scalings[number].mean[basin[mine]], scalings[number].std[basin[mine]]
+    return mean, std
+
+
 def basin_moments(index: Index, sources: Sequence[DatasetSource], names: Sequence[str]) -> list[list[Moments]]:
     """Return the training-period moments of every basin: per data set, per variable, [num_basins]."""
     periods = {(p["dataset_id"], p["split"]): p for p in index.fetch("periods").to_pylist()}

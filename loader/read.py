@@ -72,22 +72,22 @@ class GroupReader:
             self._fill_lacking(number)
 
     def start(self, slots: NDArray[np.int64]) -> list[Future[None]]:
-        """Begin reading whatever the slots still need, in their order, and return what to wait for."""
+        """Begin reading whatever the slots still need, in their order, and return what to wait for.
+
+        A read that failed is tried again: what was in its way may be gone when the epoch is served once more.
+        """
         with self._lock:
             needed = dict.fromkeys(number for slot in slots for number in self._of_slot[slot])
             for number in needed:
-                if number not in self._futures:
+                if number not in self._futures or _failed(self._futures[number]):
                     self._futures[number] = self._executor.submit(self._read, self._groups[number])
             return [self._futures[number] for number in needed]
 
-    def finish(self, slots: NDArray[np.int64]) -> None:
-        """Read whatever the slots still need and wait for it; raises the first error of a reader."""
-        futures = self.start(slots)
-        wait(futures, return_when="FIRST_EXCEPTION")
-        for future in futures:
-            if future.done():
-                future.result()
-        wait(futures)
+    def idle(self, timeout: float | None) -> bool:
+        """Wait until no read is under way; False when some still is after ``timeout`` seconds."""
+        with self._lock:
+            running = list(self._futures.values())
+        return not wait(running, timeout).not_done
 
     def _fill_lacking(self, number: int) -> None:
         """Write the constant columns of inputs and targets that a data set lacks."""
@@ -198,6 +198,10 @@ class GroupReader:
             out[base + first : base + last, column] = block[line, inside]
             if gone is not None and self._with_masks:
                 out[base + first : base + last, len(opened.source.inputs) + column] = gone[line, inside]
+
+
+def _failed(read: Future[None]) -> bool:
+    return read.done() and not read.cancelled() and read.exception() is not None
 
 
 def _span(lines: NDArray[np.int64]) -> slice:

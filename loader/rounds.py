@@ -6,7 +6,8 @@ private file, and every round copies its tiles from there into one of two pool b
 
 import queue
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,17 @@ from headrace.schemas.windows import WindowSpec
 
 class RoundClosedError(RuntimeError):
     """The epoch was closed while a round was on its way."""
+
+
+def _wait_for(reads: Sequence[Future[None]], stop: Future[None]) -> None:
+    """Wait for reads and raise what one of them raised; a read that hangs does not outlive ``stop``."""
+    for read in reads:
+        if not read.done():
+            wait((read, stop), return_when="FIRST_COMPLETED")
+        if stop.done():
+            msg = "the epoch was closed"
+            raise RoundClosedError(msg)
+        read.result()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +65,12 @@ class ResidentRounds:
         shift = self._layout.base[:-1] - self._layout.first
         return _windows_of(self._tiles, tiles, shift[self._tiles.slot[tiles]])
 
-    def prepare(self, plan: EpochPlan, number: int) -> Pool:
+    def prepare(self, plan: EpochPlan, number: int, stop: Future[None]) -> Pool:
         """Wait until the rows of a round are decoded; those of the next one are read meanwhile."""
-        slots = self._tiles.slot[plan.tiles_of(number)]
-        self._reader.start(slots)
+        reads = self._reader.start(self._tiles.slot[plan.tiles_of(number)])
         if number + 1 < plan.num_rounds:
             self._reader.start(self._tiles.slot[plan.tiles_of(number + 1)])
-        self._reader.finish(slots)
+        _wait_for(reads, stop)
         return self._pool
 
     def release(self, pool: Pool) -> None:
@@ -103,11 +114,11 @@ class SpilledRounds:
         place = np.cumsum(self._tiles.num_rows[tiles]) - self._tiles.num_rows[tiles]
         return _windows_of(self._tiles, tiles, place - self._tiles.step_start[tiles])
 
-    def prepare(self, plan: EpochPlan, number: int) -> Pool:
+    def prepare(self, plan: EpochPlan, number: int, stop: Future[None]) -> Pool:
         """Decode what the round's tiles still need, wait for a free buffer and copy the tiles into it."""
         tiles = plan.tiles_of(number)
         slot = self._tiles.slot[tiles]
-        self._reader.finish(slot)
+        _wait_for(self._reader.start(slot), stop)
         buffer = self._free.get()
         if buffer is None:
             msg = "the epoch was closed"
@@ -165,8 +176,10 @@ class RoundQueue:
         self._lock = threading.Lock()
         self._users = dict.fromkeys(range(first, plan.num_rounds), 1)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="headrace-round")
+        self._stop: Future[None] = Future()
         self._pools: dict[int, Future[Pool]] = {
-            number: self._executor.submit(source.prepare, plan, number) for number in range(first, plan.num_rounds)
+            number: self._executor.submit(source.prepare, plan, number, self._stop)
+            for number in range(first, plan.num_rounds)
         }
 
     def windows(self, number: int) -> RoundWindows:
@@ -187,11 +200,20 @@ class RoundQueue:
         with self._lock:
             self._users[number] -= 1
             last = self._users[number] == 0
-        if last and self._pools[number].exception() is None:
-            self._source.release(self._pools[number].result())
+        if last:  # a round that this rank takes nothing from may still be on its way
+            self._pools[number].add_done_callback(self._release)
+
+    def _release(self, pool: Future[Pool]) -> None:
+        if not pool.cancelled() and pool.exception() is None:
+            self._source.release(pool.result())
 
     def close(self) -> None:
-        """Stop preparing and join the thread."""
-        self._executor.shutdown(wait=False, cancel_futures=True)
-        self._source.close()
+        """Stop preparing and join the thread; a second call does nothing, since the source may serve another epoch."""
+        with self._lock:
+            first_call = not self._stop.done()
+            if first_call:
+                self._stop.set_result(None)
+        if first_call:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+            self._source.close()
         self._executor.shutdown(wait=True)

@@ -1,18 +1,20 @@
 """``WindowLoader``: the public loader. What it serves is put together in ``assemble``; here are iteration and state."""
 
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Literal, Self
 
 import numpy as np
 import torch
 
-from headrace.loader.assemble import assemble
+from headrace.loader.arguments import check_process, whole_number
+from headrace.loader.assemble import Engine, assemble, replan
 from headrace.loader.batch import Batch
 from headrace.loader.budget import human_nbytes, memory_budget_nbytes
 from headrace.loader.buffers import BufferPool
 from headrace.loader.catalog import Index
+from headrace.loader.normalize import scales_of
 from headrace.loader.partition import BatchCuts
 from headrace.loader.rounds import RoundQueue
 from headrace.loader.schedule import EpochPlan, plan_epoch
@@ -21,8 +23,9 @@ from headrace.loader.state import LoaderState
 from headrace.loader.stream import EpochStream
 from headrace.loader.world import resolve_world
 from headrace.schemas.config import MissingConfig, NormalizationConfig, SamplingConfig, WindowConfig
-from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.windows import WindowSpec
+
+logger = logging.getLogger(__name__)
 
 
 class WindowLoader:
@@ -93,45 +96,46 @@ class WindowLoader:
         defaults = index.config.loader
         self.split, self.device = split, torch.device(device)
         self.timeout = defaults.timeout if timeout is None else timeout
-        self.batch_size = _positive("batch_size", defaults.batch_size if batch_size is None else batch_size)
+        self.batch_size = whole_number("batch_size", defaults.batch_size if batch_size is None else batch_size)
         self.drop_last = defaults.drop_last if drop_last is None else drop_last
-        self.rank, self.world_size = resolve_world(rank, world_size)
+        world = resolve_world(rank, world_size)
+        self.rank, self.world_size = world.rank, world.size
         threads = defaults.num_workers if num_workers is None else num_workers
-        self.num_workers = (os.cpu_count() or 1) if threads == "auto" else _positive("num_workers", threads)
+        self.num_workers = (os.cpu_count() or 1) if threads == "auto" else whole_number("num_workers", threads)
         self._spec = resolve_spec(
-            index,
-            split=split,
-            window=window,
-            missing=missing,
-            normalization=normalization,
-            sampling=sampling,
-            datasets=datasets,
-            basins=basins,
-            shuffle=shuffle,
-        )
+            index, split=split, window=window, missing=missing, normalization=normalization, sampling=sampling,
+            datasets=datasets, basins=basins, shuffle=shuffle,
+        )  # fmt: skip
         self.index_digest, self.spec_digest = index.manifest.index_digest, self._spec.digest()
         self.window, self.dataset_ids = self._spec.window, list(self._spec.dataset_ids)
-        self._serving = serving = assemble(
-            index,
-            self._spec,
-            budget_nbytes=memory_budget_nbytes(defaults.memory_budget if memory_budget is None else memory_budget),
-            num_workers=self.num_workers,
+        self._seed = whole_number("seed", defaults.seed if seed is None else seed, least=0)
+        budget = defaults.memory_budget if memory_budget is None else memory_budget
+        self._budget_nbytes = memory_budget_nbytes(budget)
+        serving, engine = assemble(
+            index, self._spec, budget_nbytes=self._budget_nbytes, agree=world.of_first, num_workers=self.num_workers,
             spill_folder=cache_dir or defaults.cache_dir,
-        )
+        )  # fmt: skip
         self.x_names, self.static_names, self.y_names = serving.x_names, serving.static_names, serving.y_names
         self.basin_ids, self.y_train_std = serving.basin_ids, serving.y_train_std
-        self.y_mean = [s.mean for s in serving.y_scaling]
-        self.y_std = [s.std for s in serving.y_scaling]
-        self._buffers = BufferPool()
-        self._seed = defaults.seed if seed is None else seed
+        self.y_mean, self.y_std = [s.mean for s in serving.y_scaling], [s.std for s in serving.y_scaling]
+        self._serving = serving
+        self._engine: Engine | None = engine
+        world.check_budget(budget, resident=serving.resident)
+        self._buffers, self._pid = BufferPool(), os.getpid()
         self._epoch, self._consumed, self._resume_at = 0, 0, 0
         self._stream: EpochStream | None = None
-        self._closed = False
+        self._cuts(0)
+        world.check_same(
+            {
+                "index": self.index_digest, "settings": self.spec_digest, "seed": self._seed,
+                "batch_size": self.batch_size, "drop_last": self.drop_last, "plan": self.plan().digest(),
+            }
+        )  # fmt: skip
 
     @property
     def num_windows(self) -> int:
         """Windows of the split for the chosen data sets and basins."""
-        return self._serving.num_windows
+        return self._serving.windows.total
 
     @property
     def resident(self) -> bool:
@@ -146,12 +150,12 @@ class WindowLoader:
     @property
     def chunks_read(self) -> int:
         """Store chunks read so far."""
-        return self._serving.reader.chunks_read
+        return self._done_reading[0] if self._engine is None else self._engine.reader.chunks_read
 
     @property
     def bytes_read(self) -> int:
         """Stored bytes read so far."""
-        return self._serving.reader.bytes_read
+        return self._done_reading[1] if self._engine is None else self._engine.reader.bytes_read
 
     @property
     def epoch(self) -> int:
@@ -162,14 +166,9 @@ class WindowLoader:
         """Return the order of an epoch, by default the present one."""
         serving = self._serving
         return plan_epoch(
-            serving.tiles,
-            serving.column,
-            seed=self._seed,
-            epoch=self._epoch if epoch is None else epoch,
-            round_steps=serving.round_steps,
-            shuffle=self._spec.shuffle,
-            resident=serving.resident,
-        )
+            serving.tiles, serving.column, seed=self._seed, epoch=self._epoch if epoch is None else epoch,
+            round_steps=serving.round_steps, shuffle=self._spec.shuffle, resident=serving.one_round,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         """Return the number of batches of a whole epoch for this rank; exact, and the same for every rank."""
@@ -179,11 +178,9 @@ class WindowLoader:
         """Serve the present epoch; when it ends the next one is due.
 
         After :meth:`load_state_dict` the first iteration serves what remained. After an early ``break`` the next
-        iteration starts the same epoch again.
+        iteration starts the same epoch again. A new iteration ends one that is under way.
         """
-        if self._closed:
-            msg = "this WindowLoader is closed"
-            raise RuntimeError(msg)
+        engine = self._checked_engine()
         self._stop_stream()
         first, self._resume_at = self._resume_at, 0
         self._consumed = first
@@ -192,28 +189,28 @@ class WindowLoader:
             self._epoch, self._consumed = self._epoch + 1, 0
             return
         first_round = int(np.searchsorted(plan.window_cuts, first, side="right")) - 1
+        rounds = RoundQueue(engine.rounds, plan, first_round)
         stream = EpochStream(
-            plan=plan,
-            cuts=cuts,
-            rank=self.rank,
-            rounds=RoundQueue(self._serving.rounds, plan, first_round),
-            shape=self._serving.shape,
-            buffers=self._buffers,
-            num_threads=self.num_workers,
-            timeout=self.timeout,
-        )
+            plan=plan, cuts=cuts, rank=self.rank, rounds=rounds, shape=self._serving.shape, buffers=self._buffers,
+            num_threads=self.num_workers, timeout=self.timeout,
+        )  # fmt: skip
         self._stream = stream
         try:
             for batch, position in stream:
                 self._consumed = position
                 yield batch if self.device.type == "cpu" else batch.to(self.device)
+                if self._stream is not stream:
+                    msg = "this iteration is over: the loader was closed or iterated again"
+                    raise RuntimeError(msg)
             self._epoch, self._consumed = self._epoch + 1, 0
         finally:
             stream.close()
+            if self._stream is stream:
+                self._stream = None
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch that the next iteration serves, from its start."""
-        self._epoch, self._consumed, self._resume_at = epoch, 0, 0
+        self._epoch, self._consumed, self._resume_at = whole_number("epoch", epoch, least=0), 0, 0
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader stands: batches handed out so far are done, those in flight are not."""
@@ -228,22 +225,15 @@ class WindowLoader:
         Raises
         ------
         ConfigError
-            The state belongs to other settings, or to a memory budget this loader cannot follow.
+            The state belongs to other settings, or to rounds that this loader's memory budget cannot hold.
         StaleIndexError
             The state belongs to another index.
         """
         found = LoaderState.from_dict(state, index_digest=self.index_digest, spec_digest=self.spec_digest)
+        engine = self._checked_engine()
+        self._stop_stream()
         if found.round_steps != self._serving.round_steps:
-            row_nbytes = 4 * (len(self.x_names) + len(self.y_names))
-            raise ConfigError(
-                describe(
-                    "loader state was made with another memory budget",
-                    where="load_state_dict",
-                    expected=f"rounds of {found.round_steps} rows ({human_nbytes(found.round_steps * row_nbytes)})",
-                    got=f"{self._serving.round_steps} rows ({human_nbytes(self._serving.round_steps * row_nbytes)})",
-                    fix="give the loader the memory_budget that the state was made with",
-                )
-            )
+            self._serving, self._engine = replan(self._serving, engine, found.round_steps, self._budget_nbytes)
         self._seed, self._epoch = found.seed, found.epoch
         self._consumed = self._resume_at = found.windows_consumed
 
@@ -258,25 +248,27 @@ class WindowLoader:
             The batch they belong to: its data sets and basins choose the scale.
         """
         dataset, basin = batch.dataset.cpu().numpy(), batch.basin.cpu().numpy()
-        mean, std = (np.empty((dataset.size, len(self.y_names)), np.float32) for _ in range(2))
-        for number in np.unique(dataset):
-            mine = dataset == number
-            mean[mine], std[mine] = self.y_mean[number][basin[mine]], self.y_std[number][basin[mine]]
-        return y * torch.from_numpy(std).to(y.device)[:, None] + torch.from_numpy(mean).to(y.device)[:, None]
+        mean, std = (torch.from_numpy(a).to(y.device) for a in scales_of(self._serving.y_scaling, dataset, basin))
+        return y * std[:, None] + mean[:, None]
 
     def close(self) -> None:
-        """Stop all threads and free the rows; the loader cannot be used afterwards."""
-        self._closed = True
+        """Stop all threads and free the rows; the loader cannot be iterated afterwards."""
         self._stop_stream()
-        self._serving.readers.shutdown(wait=True, cancel_futures=True)
+        engine, self._engine = self._engine, None
+        if engine is None:
+            return
+        self._done_reading, self._buffers = (engine.reader.chunks_read, engine.reader.bytes_read), BufferPool()
+        engine.readers.shutdown(wait=False, cancel_futures=True)
+        if engine.reader.idle(self.timeout):
+            engine.readers.shutdown(wait=True)
+        else:
+            logger.warning("a read is still under way after %s s; its thread is left to itself", self.timeout)
 
     def __enter__(self) -> Self:
         """Return self."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the loader."""
         self.close()
 
@@ -291,28 +283,18 @@ class WindowLoader:
         if most is not None:
             total = min(total, most * self.batch_size * self.world_size)
         return BatchCuts(
-            first=min(first, total),
-            total=total,
-            batch_size=self.batch_size,
-            world_size=self.world_size,
+            first=min(first, total), total=total, batch_size=self.batch_size, world_size=self.world_size,
             drop_last=self.drop_last,
-        )
+        )  # fmt: skip
+
+    def _checked_engine(self) -> Engine:
+        if self._engine is None:
+            msg = "this WindowLoader is closed"
+            raise RuntimeError(msg)
+        check_process(self._pid)
+        return self._engine
 
     def _stop_stream(self) -> None:
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.close()
-
-
-def _positive(name: str, value: int) -> int:
-    if not isinstance(value, int | np.integer) or value < 1:
-        raise ConfigError(
-            describe(
-                f"{name} is not valid",
-                where=f"WindowLoader({name}=…)",
-                expected="a whole number of at least 1",
-                got=repr(value),
-                fix="correct the argument",
-            )
-        )
-    return int(value)

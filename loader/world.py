@@ -1,12 +1,82 @@
 """Rank and number of ranks: given, or taken from torch.distributed once it is initialised."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import torch
 
 from headrace.schemas.errors import ConfigError, describe
 
 
-def resolve_world(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """Return (rank, world_size).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """One process among those that share an epoch.
+
+    Parameters
+    ----------
+    rank, size
+        Place and number of processes.
+    connected
+        Whether they can talk: rank and size come from torch.distributed. Making a loader is then a collective call.
+    """
+
+    rank: int
+    size: int
+    connected: bool = False
+
+    def of_first(self, value: int) -> int:
+        """Return the value that rank 0 has; the own one where ranks cannot talk."""
+        if not self.connected:
+            return value
+        values = [value]
+        torch.distributed.broadcast_object_list(values, src=0)
+        return int(values[0])
+
+    def check_budget(self, budget: str | float, *, resident: bool) -> None:
+        """Refuse ranks that cut rounds by what memory is free and cannot agree on it."""
+        if budget == "auto" and not resident and self.size > 1 and not self.connected:
+            raise ConfigError(
+                describe(
+                    "memory_budget: auto differs from process to process",
+                    where="WindowLoader(rank=…, world_size=…)",
+                    expected="one size for all ranks, since it decides the order of windows",
+                    got="auto, and ranks that cannot talk to each other",
+                    fix="give a size such as 2GiB, or initialise torch.distributed and leave rank and world_size out",
+                )
+            )
+
+    def check_same(self, facts: Mapping[str, object]) -> None:
+        """Compare what decides the order of windows with the other ranks.
+
+        Raises
+        ------
+        ConfigError
+            Ranks differ: some windows would be served twice and others never.
+        """
+        if not self.connected:
+            return
+        every: list[dict[str, object] | None] = [None] * self.size
+        torch.distributed.all_gather_object(every, dict(facts))
+        first = every[0] or {}
+        differing = [name for name in facts if any((other or {}).get(name) != first.get(name) for other in every)]
+        if differing:
+            got = "; ".join(
+                f"rank {rank}: " + ", ".join(f"{n}={(other or {}).get(n)}" for n in differing)
+                for rank, other in enumerate(every)
+            )
+            raise ConfigError(
+                describe(
+                    "ranks would serve different epochs",
+                    where="WindowLoader",
+                    expected=f"the same {', '.join(differing)} on every rank",
+                    got=got,
+                    fix="give every rank the same index and arguments",
+                )
+            )
+
+
+def resolve_world(rank: int | None, world_size: int | None) -> World:
+    """Return this process's place.
 
     Raises
     ------
@@ -25,8 +95,9 @@ def resolve_world(rank: int | None, world_size: int | None) -> tuple[int, int]:
         )
     if rank is None or world_size is None:
         if torch.distributed.is_available() and torch.distributed.is_initialized():
-            return torch.distributed.get_rank(), torch.distributed.get_world_size()
-        return 0, 1
+            size = torch.distributed.get_world_size()
+            return World(rank=torch.distributed.get_rank(), size=size, connected=size > 1)
+        return World(rank=0, size=1)
     if world_size < 1 or not 0 <= rank < world_size:
         raise ConfigError(
             describe(
@@ -37,4 +108,4 @@ def resolve_world(rank: int | None, world_size: int | None) -> tuple[int, int]:
                 fix="correct the arguments",
             )
         )
-    return rank, world_size
+    return World(rank=rank, size=world_size)
