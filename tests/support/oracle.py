@@ -76,7 +76,7 @@ def read_dataset(config: Config, dataset_id: str) -> OracleDataset:
 
 
 def _ids(group: zarr.Group) -> list[str]:
-    return [i.decode() if isinstance(i, bytes) else str(i) for i in np.asarray(group["basin"]).tolist()]  # type: ignore[arg-type]
+    return [i.decode() if isinstance(i, bytes) else str(i) for i in np.asarray(group["basin"]).tolist()]
 
 
 def _chosen(settings: DatasetConfig, split: str, ids: Sequence[str]) -> list[str]:
@@ -90,7 +90,7 @@ def _time(group: zarr.Group, settings: DatasetConfig) -> tuple[dict[str, tuple[i
     coded = xr.Dataset(coords={"time": ("time", np.asarray(stored), attrs)})
     times = xr.decode_cf(coded)["time"].values.astype("datetime64[s]")
     differences = np.diff(times)
-    jumps = np.flatnonzero(differences != differences.min()) + 1 if len(times) > 1 else []
+    jumps: Any = np.flatnonzero(differences != differences.min()) + 1 if len(times) > 1 else []
     segments = [(int(a), int(b)) for a, b in pairwise([0, *jumps, len(times)])]
     periods = {}
     for split in ("train", "valid", "test"):

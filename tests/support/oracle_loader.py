@@ -13,6 +13,8 @@ from oracle import Values, Window, column, list_windows, read_dataset
 
 Scale = tuple[Values, Values]
 """Mean and std, each float64 [basin]."""
+Both = tuple[Values, Values]
+"""Values and how far off they may be, each float64 [basin, step, column]."""
 
 
 class OracleLoader:
@@ -46,7 +48,7 @@ class OracleLoader:
             for d, (data, names) in enumerate(zip(self.datasets, chosen, strict=True))
             for b, s in list_windows(data, split, self.spec, self.missing, names)
         ]
-        inputs, targets, statics = (list(config.names(r)) for r in ("input", "target", "static"))  # type: ignore[arg-type]
+        inputs, targets, statics = (list(config.names(r)) for r in ("input", "target", "static"))
         policies = {self.missing.missing_policy} | {
             v.missing_policy for data in self.datasets for v in data.config.variables.relevant.values()
         }
@@ -56,31 +58,26 @@ class OracleLoader:
         self.y_names = targets
         x_scales = {n: self._scales(n, "inputs") for n in inputs}
         self.y_scales = {n: self._scales(n, "targets") for n in targets}
-        self._x, self._x_error = zip(
-            *(self._inputs(d, inputs, x_scales, masks) for d in range(len(self.datasets))), strict=True
-        )
-        self._y, self._y_error = zip(*(self._targets(d) for d in range(len(self.datasets))), strict=True)
+        numbers = range(len(self.datasets))
+        self._x: list[Both] = [self._inputs(d, inputs, x_scales, masks) for d in numbers]
+        self._y: list[Both] = [self._targets(d) for d in numbers]
         self._static = self._statics(statics, masks)
 
     def x(self, window: Window) -> Values:
         """Return [L, Vx]."""
-        d, b, s = window
-        return self._x[d][b, s : s + self.spec.length]
+        return self._cut(self._x[window[0]][0], window, 0)
 
     def y(self, window: Window) -> Values:
         """Return [P, Vy]."""
-        d, b, s = window
-        return self._y[d][b, s + self.spec.warmup_length : s + self.spec.length]
+        return self._cut(self._y[window[0]][0], window, self.spec.warmup_length)
 
     def x_error(self, window: Window) -> Values:
         """Return [L, Vx], how far float32 arithmetic may be off."""
-        d, b, s = window
-        return self._x_error[d][b, s : s + self.spec.length]
+        return self._cut(self._x[window[0]][1], window, 0)
 
     def y_error(self, window: Window) -> Values:
         """Return [P, Vy], as :meth:`x_error`."""
-        d, b, s = window
-        return self._y_error[d][b, s + self.spec.warmup_length : s + self.spec.length]
+        return self._cut(self._y[window[0]][1], window, self.spec.warmup_length)
 
     def raw_y(self, window: Window) -> Values:
         """Return [P, Vy] in canonical units."""
@@ -92,7 +89,13 @@ class OracleLoader:
 
     def static(self, window: Window) -> Values:
         """Return [Vs]."""
-        return self._static[window[0]][window[1]]
+        row: Values = self._static[window[0]][window[1]]
+        return row
+
+    def _cut(self, values: Values, window: Window, skip: int) -> Values:
+        _, basin, start = window
+        part: Values = values[basin, start + skip : start + self.spec.length]
+        return part
 
     def _scales(self, name: str, role: str) -> list[Scale]:
         """Return mean and std of a variable per data set and basin, by the scope in force."""
@@ -122,7 +125,7 @@ class OracleLoader:
         inside = values[:, slice(*data.periods["train"])]
         return [row[~np.isnan(row)] for row in inside]
 
-    def _inputs(self, d: int, names: list[str], scales: dict[str, list[Scale]], masks: bool) -> tuple[Values, Values]:
+    def _inputs(self, d: int, names: list[str], scales: dict[str, list[Scale]], masks: bool) -> Both:
         data = self.datasets[d]
         shape = (len(data.ids), data.steps)
         columns, gone, errors = [], [], []
@@ -137,7 +140,7 @@ class OracleLoader:
         both = [*columns, *(gone if masks else [])], [*errors, *(np.zeros(shape) for _ in gone if masks)]
         return _stacked(both[0], shape), _stacked(both[1], shape)
 
-    def _targets(self, d: int) -> tuple[Values, Values]:
+    def _targets(self, d: int) -> Both:
         data = self.datasets[d]
         shape = (len(data.ids), data.steps)
         both = [_normal(column(data.targets, n, shape), self.y_scales[n][d]) for n in self.y_names]
@@ -163,7 +166,7 @@ class OracleLoader:
         ]
 
 
-def _normal(values: Values, scale: Scale) -> tuple[Values, Values]:
+def _normal(values: Values, scale: Scale) -> Both:
     """Return normalised values, and how far off they may be: value, mean and std are float32 in the loader."""
     mean, std = scale[0][:, None], scale[1][:, None]
     normal = (values - mean) / std
