@@ -48,6 +48,14 @@ def run_task(task: ScanTask) -> tuple[int, int]:
     return len(task.units), task.nbytes
 
 
+def _outcome(task: ScanTask) -> tuple[int, int] | HeadraceError:
+    """Run a task on a worker; an error of ours comes back as a value, so that Dask logs no traceback of its own."""
+    try:
+        return run_task(task)
+    except HeadraceError as error:
+        return error
+
+
 def run_tasks(tasks: Sequence[ScanTask], workers: Workers, progress: Progress, *, num_kept: int) -> None:
     """Run all tasks; returns when every part is written.
 
@@ -81,7 +89,7 @@ def _results(client: Client, tasks: Sequence[ScanTask]) -> Iterator[tuple[int, i
     def submit(num_tasks: int) -> list[Any]:
         futures = []
         for task in islice(waiting, num_tasks):
-            future = client.submit(run_task, task, pure=False)
+            future = client.submit(_outcome, task, pure=False)
             running[future.key] = task
             futures.append(future)
         return futures
@@ -89,17 +97,18 @@ def _results(client: Client, tasks: Sequence[ScanTask]) -> Iterator[tuple[int, i
     finished = as_completed(submit(in_flight), loop=client.loop)  # type: ignore[no-untyped-call]
     for future in finished:
         task = running.pop(future.key)
-        error = future.exception()
-        if error is not None:
-            raise _explained(error, task) from error
-        yield future.result()
+        unexpected = future.exception()
+        if unexpected is not None:
+            raise _explained(unexpected, task) from unexpected
+        outcome: tuple[int, int] | HeadraceError = future.result()
+        if isinstance(outcome, HeadraceError):
+            raise type(outcome)(*outcome.args) from outcome
+        yield outcome
         finished.update(submit(1))  # type: ignore[no-untyped-call]
 
 
 def _explained(error: BaseException, task: ScanTask) -> HeadraceError:
-    """Return an error of ours with its message, and any other with the place it came from."""
-    if isinstance(error, HeadraceError):
-        return type(error)(*error.args)
+    """Return an error that says where a task was when something unforeseen happened."""
     first, last = task.units[0], task.units[-1]
     return SourceError(
         describe(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headrace.indexer.decode_rules import absent_is_zero
 from headrace.indexer.facts import Inventory
 from headrace.indexer.fold import DatasetResult, Folded
 from headrace.indexer.units import AbsentZeros, ScanPlan
@@ -67,6 +68,7 @@ class BuildReport:
     splits: tuple[SplitReport, ...]
     variables: tuple[VariableReport, ...]
     warnings: tuple[str, ...]
+    notes: tuple[str, ...]
     scan: ScanReport
 
     @property
@@ -96,8 +98,30 @@ def make_report(
         splits=tuple(splits),
         variables=tuple(variables),
         warnings=tuple(warnings),
+        notes=tuple(_notes(variables, inventory)),
         scan=scan,
     )
+
+
+def _notes(variables: Sequence[VariableReport], inventory: Inventory) -> list[str]:
+    """Say which missing rule each variable got, and which targets cannot tell an unwritten chunk from zero flow."""
+    by_rule: dict[str, list[str]] = {}
+    for variable in variables:
+        by_rule.setdefault(variable.missing_rule, []).append(f"{variable.dataset_id}.{variable.variable}")
+    notes = [f"missing rule [{rule}]: {_listed(names)}" for rule, names in by_rule.items()]
+    zero_filled = [
+        f"{dataset.dataset_id}.{variable.name}"
+        for dataset in inventory.datasets
+        for variable in dataset.of_role("target")
+        if variable.stored is not None and variable.stored.dtype.kind == "f" and absent_is_zero(variable.stored)
+    ]
+    if zero_filled:
+        notes.append(f"fill value 0, so a chunk that was never written reads as 0: target {_listed(zero_filled)}")
+    return notes
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def _splits(result: DatasetResult) -> list[SplitReport]:

@@ -23,6 +23,7 @@ def print_summary(report: BuildReport, console: Console) -> None:
 def render(report: BuildReport) -> RenderableType:
     """Return the report as something rich prints."""
     parts: list[RenderableType] = [_windows(report.splits), _variables(report.variables)]
+    parts += [Text(f"- {note}", style="dim") for note in report.notes]
     parts += [Text(f"! {warning}", style="yellow") for warning in report.warnings]
     parts.append(Text(_last_line(report)))
     return Group(*parts)

@@ -1,5 +1,7 @@
 """Runs are maximal, and stitching the runs of two neighbours gives the runs of both together."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +26,7 @@ def test_runs_are_the_maximal_stretches_of_each_row(mask, row, step):
 @given(masks, st.lists(st.integers(1, 24), unique=True, max_size=4))
 def test_stitched_units_give_the_runs_of_the_whole(mask, cuts):
     edges = [0, *sorted(c for c in cuts if c < mask.shape[1]), mask.shape[1]]
-    parts = [find_runs(mask[:, a:b], first_step=a) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    parts = [find_runs(mask[:, a:b], first_step=a) for a, b in pairwise(edges)]
     assert spans(stitch(join(parts))) == runs_of(mask)
 
 

@@ -1,7 +1,8 @@
 """A unit's runs, moments and counts depend on its values alone, not on how they are cut or stored."""
 
+from itertools import pairwise
+
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -72,7 +73,7 @@ def test_bytes_do_not_depend_on_how_the_unit_was_read(block, edges):
     values, cuts = block
     unit = unit_of(values.shape, cuts=cuts)
     edges = [0, *sorted(e for e in edges if e < values.shape[1]), values.shape[1]]
-    pieces = [Piece(start=a, stop=b, raw=values[:, a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    pieces = [Piece(start=a, stop=b, raw=values[:, a:b]) for a, b in pairwise(edges)]
     assert bytes_of(scanned(values, unit)) == bytes_of(scanned(values, unit, pieces=pieces))
 
 
@@ -81,7 +82,7 @@ def test_moments_are_those_of_each_row_between_cuts(block):
     values, cuts = block
     found = scanned(values, unit_of(values.shape, cuts=cuts)).moments
     edges = [0, *cuts, values.shape[1]]
-    for k, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for k, (a, b) in enumerate(pairwise(edges)):
         expected = Moments.of(values[:, a:b].astype(np.float32))
         of_cut = found.take(np.arange(k, len(found), len(edges) - 1))
         np.testing.assert_array_equal(of_cut.count, expected.count)

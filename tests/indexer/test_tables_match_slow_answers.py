@@ -55,7 +55,9 @@ def check(case, folder, patch):
     variables = {"relevant": {n: n for n in case["inputs"]}, "target": {n: n for n in case["targets"]}}
     missing = {"target_nan_policy": case["policy"], "missing_policy": case["missing"]}
     settings = config(
-        {"a": dataset(store, basins=ids, variables=variables, **ranges)}, window=case["window"]._asdict(), missing=missing
+        {"a": dataset(store, basins=ids, variables=variables, **ranges)},
+        window=case["window"]._asdict(),
+        missing=missing,
     )
     build_inline(settings, folder / "i", patch)
     truth = {name: values[chosen] for name, values in store.truth.items()}

@@ -1,0 +1,160 @@
+"""Who computes which part leaves no trace: threads, processes, a running cluster, and a client that was killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from distributed import LocalCluster
+
+from headrace.indexer import build_index, units
+from headrace.indexer.cluster import Workers, slots_for
+from headrace.schemas.config_io import dump_config
+from headrace.schemas.errors import ConfigError, ReadError, SourceError
+from indexing import config, dataset, table_bytes
+from synthetic import write_store
+
+pytestmark = pytest.mark.slow
+
+# Small units and slow scans, so that a signal finds the build half done.
+SLOW_BUILD = """
+import sys, time
+from pathlib import Path
+from headrace.indexer import build_index, distribute, units
+from headrace.indexer.progress import Lines
+from headrace.schemas.config_io import load_config
+
+units.MIN_BIN_STEPS, units.TASK_UNITS = 1, 2
+quick = distribute.scan_unit
+
+def slow(unit, policy):
+    time.sleep(0.05)
+    return quick(unit, policy)
+
+distribute.scan_unit = slow
+build_index(load_config(sys.argv[1]), Path(sys.argv[2]), progress=Lines(sys.stderr))
+"""
+
+
+@pytest.fixture(autouse=True)
+def small_units(monkeypatch):
+    monkeypatch.setattr(units, "MIN_BIN_STEPS", 1)
+    monkeypatch.setattr(units, "TASK_UNITS", 2)
+
+
+@pytest.fixture
+def settings(tmp_path):
+    """Two data sets of different step, one of them sharded and stored time first."""
+    daily = write_store(tmp_path / "d.zarr", basins=6, steps=60, chunks=(2, 10), missing={"streamflow": some_missing})
+    hourly = write_store(
+        tmp_path / "h.zarr",
+        basins=4,
+        steps=80,
+        zarr_format=3,
+        dims=("time", "basin"),
+        chunks=(5, 2),
+        shards=(20, 2),
+        step_seconds=3600,
+        time_unit="hours",
+    )
+    return config({"daily": dataset(daily), "hourly": dataset(hourly)})
+
+
+def some_missing(basins, steps):
+    return [[(b * 7 + t * 3) % 11 == 0 for t in range(steps)] for b in range(basins)]
+
+
+def test_threads_processes_and_a_running_cluster_give_the_same_bytes(settings, tmp_path):
+    build_index(settings, tmp_path / "threads")
+    build_index(settings, tmp_path / "processes", workers=2)
+    with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as cluster:
+        build_index(settings, tmp_path / "cluster", scheduler=cluster.scheduler_address)
+    expected = table_bytes(tmp_path / "threads")
+    assert table_bytes(tmp_path / "processes") == expected
+    assert table_bytes(tmp_path / "cluster") == expected
+
+
+def start_slow_build(settings, tmp_path):
+    (tmp_path / "c.yaml").write_text(dump_config(settings))
+    command = [sys.executable, "-P", "-c", SLOW_BUILD, str(tmp_path / "c.yaml"), str(tmp_path / "i")]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_parts(out: Path, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while len(list((out / "parts").glob("*.parquet"))) < count:
+        assert time.monotonic() < deadline, "the build writes no parts"
+        time.sleep(0.02)
+
+
+def test_build_goes_on_after_kill_9(settings, tmp_path):
+    """F4: only tasks in flight are lost, and the tables are those of an undisturbed build."""
+    process = start_slow_build(settings, tmp_path)
+    wait_for_parts(tmp_path / "i", 3)
+    process.kill()
+    process.communicate()
+    assert not (tmp_path / "i" / "manifest.json").exists()
+    report = build_index(settings, tmp_path / "i")
+    build_index(settings, tmp_path / "undisturbed")
+    assert 6 <= report.scan.units_kept < report.scan.units_kept + report.scan.units_scanned
+    assert table_bytes(tmp_path / "i") == table_bytes(tmp_path / "undisturbed")
+    left = {p.name for p in (tmp_path / "i" / "parts").iterdir()}
+    assert left == {p.name for p in (tmp_path / "undisturbed" / "parts").iterdir()}
+
+
+def test_interrupt_stops_at_once_and_says_how_to_go_on(settings, tmp_path):
+    process = start_slow_build(settings, tmp_path)
+    wait_for_parts(tmp_path / "i", 2)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert "run the same command again to go on" in said
+    assert "units are kept" in said
+    assert said.rstrip().endswith("KeyboardInterrupt")
+
+
+@pytest.mark.parametrize("workers", [None, 1])
+def test_error_of_a_worker_names_the_chunk_and_leaves_no_index(tmp_path, workers, capfd):
+    store = write_store(tmp_path / "s.zarr", basins=2, steps=30, chunks=(2, 10), zarr_format=3)
+    victim = store.path / "streamflow" / "c" / "0" / "1"
+    victim.write_bytes(victim.read_bytes()[:7])
+    with pytest.raises(ReadError, match="chunk cannot be decoded") as caught:
+        build_index(config({"a": dataset(store)}), tmp_path / "i", workers=workers)
+    assert "streamflow/c/0/1 (7 bytes)" in str(caught.value)
+    assert caught.value.__cause__ is not None
+    assert not (tmp_path / "i" / "manifest.json").exists()
+    assert capfd.readouterr().err == ""
+
+
+def test_unreachable_schedulers_are_configuration_errors(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr("headrace.indexer.cluster._CONNECT_SECONDS", 1)
+    for options in ({"scheduler": "tcp://127.0.0.1:9"}, {"scheduler_file": str(tmp_path / "none.json")}):
+        with pytest.raises(ConfigError, match="scheduler cannot be reached") as caught:
+            build_index(settings, tmp_path / "i", **options)
+        assert next(iter(options.values())) in str(caught.value)
+
+
+def test_two_ways_to_run_are_refused():
+    with pytest.raises(ConfigError, match="--workers, --scheduler"):
+        Workers(processes=2, scheduler="tcp://localhost:8786")
+    with pytest.raises(ConfigError, match="1 or more"):
+        Workers(processes=0)
+
+
+def test_memory_of_tasks_bounds_how_many_run_at_once():
+    """F2: predicted before the start, and refused in words when one task alone does not fit."""
+    assert slots_for(Workers(processes=8), task_nbytes=100, free_nbytes=500) == 3
+    assert slots_for(Workers(processes=2), task_nbytes=100, free_nbytes=10**9) == 2
+    with pytest.raises(SourceError, match="does not fit into memory") as caught:
+        slots_for(Workers(processes=2), task_nbytes=100, free_nbytes=99)
+    assert "smaller chunks" in str(caught.value)
+
+
+def test_workers_are_started_by_spawn():
+    """E1: no fork after the stores were opened."""
+    import dask
+
+    assert dask.config.get("distributed.worker.multiprocessing-method") == "spawn"
+    assert os.name == "posix"
