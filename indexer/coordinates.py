@@ -10,8 +10,9 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from headrace.schemas.dates import decode_seconds
 from headrace.schemas.errors import ConfigError, SourceError, describe
-from headrace.schemas.time_axis import TimeAxis, decode_seconds, find_segments
+from headrace.schemas.time_axis import TimeAxis, find_segments
 from headrace.store import BASIN_DIM, TIME_DIM, array_names
 
 

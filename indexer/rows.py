@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from headrace.indexer.facts import DatasetFacts, VariableFacts
 from headrace.indexer.fold import DatasetResult, Folded
+from headrace.schemas.dates import iso_text
 from headrace.schemas.moments import Moments
 from headrace.schemas.tables import TABLES
-from headrace.schemas.time_axis import iso_text
 from headrace.schemas.variables import rule_to_json
 
 _Columns = Mapping[str, Any]

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from headrace.indexer.coordinates import pad_id
 from headrace.indexer.problems import Problems
 from headrace.schemas.config import SPLITS, DatasetConfig, Split, SplitBasins
+from headrace.schemas.dates import iso_text
 from headrace.schemas.errors import ConfigError, describe
-from headrace.schemas.time_axis import TimeAxis, iso_text
+from headrace.schemas.time_axis import TimeAxis
 from headrace.schemas.windows import TimeRange
 
 

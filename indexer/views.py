@@ -10,8 +10,9 @@ from itertools import pairwise
 import cftime
 
 from headrace.indexer.facts import DatasetFacts
+from headrace.schemas.dates import EPOCH
 from headrace.schemas.tables import TABLES
-from headrace.schemas.time_axis import EPOCH, TimeAxis
+from headrace.schemas.time_axis import TimeAxis
 
 _VIEWS = """
 -- Observed share of each variable, basin and calendar year.

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from headrace.loader.sql import query
 from headrace.schemas.config import SPLITS, Config
+from headrace.schemas.dates import EPOCH, parse_date
 from headrace.schemas.errors import ConfigError, IndexFormatError, SourceError, describe
 from headrace.schemas.manifest import MANIFEST_NAME, IndexManifest
-from headrace.schemas.time_axis import EPOCH, TimeAxis, axis_from_rows, parse_date
+from headrace.schemas.time_axis import TimeAxis, axis_from_rows
 
 _NUMPY_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
 

@@ -70,7 +70,9 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     return parse_config(data, overrides=overrides, base=path.parent.absolute(), where=str(path))
 
 
-def parse_config(data: object, *, overrides: Sequence[str] = (), base: Path | None = None, where: str = "config") -> Config:
+def parse_config(
+    data: object, *, overrides: Sequence[str] = (), base: Path | None = None, where: str = "config"
+) -> Config:
     """Check plain values and turn them into a :class:`Config`; see :func:`load_config`."""
     if not isinstance(data, dict):
         raise ConfigError(
@@ -96,7 +98,13 @@ def _apply_override(data: dict[str, Any], override: str) -> None:
     dotted, equals, text = override.partition("=")
     if not equals or not dotted.strip():
         raise ConfigError(
-            describe("override cannot be read", where=f"--set {override}", expected="a.b=value", got=override, fix="write it as --set window.stride=2")
+            describe(
+                "override cannot be read",
+                where=f"--set {override}",
+                expected="a.b=value",
+                got=override,
+                fix="write it as --set window.stride=2",
+            )
         )
     *parents, leaf = dotted.strip().split(".")
     target = data
@@ -106,7 +114,13 @@ def _apply_override(data: dict[str, Any], override: str) -> None:
         child = target[parent]
         if not isinstance(child, dict):
             raise ConfigError(
-                describe("override goes below a plain value", where=f"--set {override}", expected=f"{parent} to be a section", got=repr(child), fix="check the dotted path")
+                describe(
+                    "override goes below a plain value",
+                    where=f"--set {override}",
+                    expected=f"{parent} to be a section",
+                    got=repr(child),
+                    fix="check the dotted path",
+                )
             )
         target = child
     try:
@@ -216,12 +230,18 @@ def _resolve_dataset(name: str, dataset: DatasetConfig, base: Path) -> DatasetCo
 
     basins = dataset.basins
     if isinstance(basins, SplitBasins):
-        read = {s: _read_basins(getattr(basins, s), base, f"datasets.{name}.basins.{s}") for s in ("train", "valid", "test")}
+        read = {
+            s: _read_basins(getattr(basins, s), base, f"datasets.{name}.basins.{s}") for s in ("train", "valid", "test")
+        }
         basins = SplitBasins.model_validate(read)
     else:
         basins = _read_basins(basins, base, f"datasets.{name}.basins")
     return dataset.model_copy(
-        update={"timeseries": absolute(dataset.timeseries), "attributes": absolute(dataset.attributes), "basins": basins}
+        update={
+            "timeseries": absolute(dataset.timeseries),
+            "attributes": absolute(dataset.attributes),
+            "basins": basins,
+        }
     )
 
 
@@ -244,7 +264,15 @@ def _read_basins(basins: str | tuple[str, ...], base: Path, where: str) -> str |
         ) from error
     ids = tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
     if not ids:
-        raise ConfigError(describe("basin file holds no id", where=f"{where} = {basins}", expected="one id a line", got="no id", fix="fill the file"))
+        raise ConfigError(
+            describe(
+                "basin file holds no id",
+                where=f"{where} = {basins}",
+                expected="one id a line",
+                got="no id",
+                fix="fill the file",
+            )
+        )
     return ids
 
 

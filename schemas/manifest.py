@@ -78,21 +78,33 @@ class IndexManifest:
             kind, version = data["format"], data["format_version"]
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise IndexFormatError(
-                describe("manifest cannot be read", where=where, expected="the manifest of an index", got=str(error), fix=fix)
+                describe(
+                    "manifest cannot be read", where=where, expected="the manifest of an index", got=str(error), fix=fix
+                )
             ) from error
         if kind != "headrace-index" or version != FORMAT_VERSION:
             raise IndexFormatError(
-                describe("index has another format", where=where, expected=f"headrace-index version {FORMAT_VERSION}", got=f"{kind} version {version}", fix=fix)
+                describe(
+                    "index has another format",
+                    where=where,
+                    expected=f"headrace-index version {FORMAT_VERSION}",
+                    got=f"{kind} version {version}",
+                    fix=fix,
+                )
             )
         try:
             tables = {name: TableEntry(**entry) for name, entry in data["tables"].items()}
             manifest = cls(config=Config.model_validate(data["config"]), tables=tables, parts=tuple(data["parts"]))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise IndexFormatError(
-                describe("manifest is damaged", where=where, expected="config, tables and parts", got=str(error), fix=fix)
+                describe(
+                    "manifest is damaged", where=where, expected="config, tables and parts", got=str(error), fix=fix
+                )
             ) from error
         lacking = sorted(set(TABLES) - set(tables))
         if lacking or manifest.index_digest != data.get("index_digest"):
             got = f"no {', '.join(lacking)}" if lacking else "a digest that does not fit the tables"
-            raise IndexFormatError(describe("manifest is damaged", where=where, expected="every table and its digest", got=got, fix=fix))
+            raise IndexFormatError(
+                describe("manifest is damaged", where=where, expected="every table and its digest", got=got, fix=fix)
+            )
         return manifest

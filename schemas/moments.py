@@ -7,6 +7,7 @@ on who computed which part.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +77,11 @@ class Moments:
     def take(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> "Moments":
         """Return the selected groups."""
         return Moments(
-            count=self.count[index], mean=self.mean[index], m2=self.m2[index], low=self.low[index], high=self.high[index]
+            count=self.count[index],
+            mean=self.mean[index],
+            m2=self.m2[index],
+            low=self.low[index],
+            high=self.high[index],
         )
 
     def merge(self, other: "Moments") -> "Moments":
@@ -113,7 +118,7 @@ class Moments:
         if _ROUND_COST * (bounds.size - 1) > len(self):
             return self._fold_one_by_one(group, num_groups)
         columns = (total.count, total.mean, total.m2, total.low, total.high)
-        for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+        for start, stop in pairwise(bounds):
             rows = by_rank[start:stop]
             merged = total.take(group[rows]).merge(self.take(rows))
             parts = (merged.count, merged.mean, merged.m2, merged.low, merged.high)

@@ -51,7 +51,9 @@ PERIODS = _table(
     "periods", "dataset_id split",
     dataset_id=_TEXT, split=_TEXT, start=_STEP, stop=_STEP, time_start=_TEXT, time_last=_TEXT,
 )  # fmt: skip
-BASINS = _table("basins", "dataset_id basin", dataset_id=_TEXT, basin=_STEP, basin_id=_TEXT, store_row=_STEP, splits=_TEXT)
+BASINS = _table(
+    "basins", "dataset_id basin", dataset_id=_TEXT, basin=_STEP, basin_id=_TEXT, store_row=_STEP, splits=_TEXT
+)
 VARIABLES = _table(
     "variables", "dataset_id variable",
     dataset_id=_TEXT, variable=_TEXT, role=_TEXT, array=_TEXT, unit=_TEXT, scale=_VALUE, offset=_VALUE,
@@ -71,7 +73,13 @@ WINDOWS = _table(
     dataset_id=_TEXT, split=_TEXT, segment=_STEP, basin=_STEP, start=_STEP, stop=_STEP, num_windows=_COUNT,
 )  # fmt: skip
 DROPPED = _table(
-    "dropped", "dataset_id split basin reason", dataset_id=_TEXT, split=_TEXT, basin=_STEP, reason=_TEXT, num_windows=_COUNT
+    "dropped",
+    "dataset_id split basin reason",
+    dataset_id=_TEXT,
+    split=_TEXT,
+    basin=_STEP,
+    reason=_TEXT,
+    num_windows=_COUNT,
 )
 MOMENTS = _table(
     "moments", "dataset_id variable basin start",
@@ -80,7 +88,8 @@ MOMENTS = _table(
 )  # fmt: skip
 STATS = _table(
     "stats", "scope dataset_id variable basin",
-    scope=_TEXT, dataset_id=_TEXT, basin=_STEP, variable=_TEXT, count=_COUNT, mean=_VALUE, std=_VALUE, min=_VALUE, max=_VALUE,
+    scope=_TEXT, dataset_id=_TEXT, basin=_STEP, variable=_TEXT, count=_COUNT, mean=_VALUE, std=_VALUE,
+    min=_VALUE, max=_VALUE,
 )  # fmt: skip
 STATICS = _table("statics", "dataset_id variable basin", dataset_id=_TEXT, basin=_STEP, variable=_TEXT, value=_VALUE)
 

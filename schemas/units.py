@@ -8,23 +8,61 @@ import re
 from headrace.schemas.errors import ConfigError, describe
 
 _VOLUME_RATE = {  # m³/s per unit
-    "m3/s": 1.0, "l/s": 1e-3, "ft3/s": 0.3048**3, "ml/day": 1e3 / 86400.0, "m3/day": 1.0 / 86400.0, "m3/h": 1.0 / 3600.0,
-}  # fmt: skip
+    "m3/s": 1.0,
+    "l/s": 1e-3,
+    "ft3/s": 0.3048**3,
+    "ml/day": 1e3 / 86400.0,
+    "m3/day": 1.0 / 86400.0,
+    "m3/h": 1.0 / 3600.0,
+}
 _DEPTH_RATE = {  # m/s per unit
-    "mm/day": 1e-3 / 86400.0, "mm/h": 1e-3 / 3600.0, "m/s": 1.0, "m/h": 1.0 / 3600.0, "m/day": 1.0 / 86400.0, "mm/s": 1e-3,
+    "mm/day": 1e-3 / 86400.0,
+    "mm/h": 1e-3 / 3600.0,
+    "m/s": 1.0,
+    "m/h": 1.0 / 3600.0,
+    "m/day": 1.0 / 86400.0,
+    "mm/s": 1e-3,
     "cm/day": 1e-2 / 86400.0,
-}  # fmt: skip
+}
 _AREA = {"km2": 1e6, "m2": 1.0, "ha": 1e4, "mi2": 1609.344**2}  # m² per unit
 _ALIASES = {
-    "cms": "m3/s", "cumecs": "m3/s", "m3s-1": "m3/s", "cfs": "ft3/s", "cubicfeetpersecond": "ft3/s", "mm": "mm", "mm/d": "mm/day",
-    "mmd-1": "mm/day", "mmday-1": "mm/day", "mm/hr": "mm/h", "mm/hour": "mm/h", "mmh-1": "mm/h", "ml/d": "ml/day", "sqkm": "km2",
-    "degc": "degC", "c": "degC", "°c": "degC", "celsius": "degC", "k": "K", "kelvin": "K", "ls-1": "l/s", "m3/d": "m3/day", "m/d": "m/day",
-}  # fmt: skip
+    "cms": "m3/s",
+    "cumecs": "m3/s",
+    "m3s-1": "m3/s",
+    "cfs": "ft3/s",
+    "cubicfeetpersecond": "ft3/s",
+    "mm": "mm",
+    "mm/d": "mm/day",
+    "mmd-1": "mm/day",
+    "mmday-1": "mm/day",
+    "mm/hr": "mm/h",
+    "mm/hour": "mm/h",
+    "mmh-1": "mm/h",
+    "ml/d": "ml/day",
+    "sqkm": "km2",
+    "degc": "degC",
+    "c": "degC",
+    "°c": "degC",
+    "celsius": "degC",
+    "k": "K",
+    "kelvin": "K",
+    "ls-1": "l/s",
+    "m3/d": "m3/day",
+    "m/d": "m/day",
+}
 
 
 def tidy(unit: str) -> str:
     """Return one spelling for the many of a unit: ``m^3/s``, ``m³ s-1`` and ``cms`` are all ``m3/s``."""
-    text = unit.strip().replace("³", "3").replace("²", "2").replace("**", "").replace("^", "").replace("⁻", "-").replace("¹", "1")
+    text = (
+        unit.strip()
+        .replace("³", "3")
+        .replace("²", "2")
+        .replace("**", "")
+        .replace("^", "")
+        .replace("⁻", "-")
+        .replace("¹", "1")
+    )
     text = re.sub(r"[\s·*_]+", "", text).lower()
     return _ALIASES.get(text, text)
 
@@ -42,12 +80,19 @@ def per_area_factor(flow: str, area: str, depth: str, where: str) -> float:
     ConfigError
         One of the three units is not known.
     """
-    for unit, table, what in ((flow, _VOLUME_RATE, "stored flow"), (area, _AREA, "area"), (depth, _DEPTH_RATE, "configured")):
+    for unit, table, what in (
+        (flow, _VOLUME_RATE, "stored flow"),
+        (area, _AREA, "area"),
+        (depth, _DEPTH_RATE, "configured"),
+    ):
         if tidy(unit) not in table:
             raise ConfigError(
                 describe(
-                    f"per_area does not know the {what} unit", where=where, expected=", ".join(sorted(table)), got=repr(unit),
+                    f"per_area does not know the {what} unit",
+                    where=where,
+                    expected=", ".join(sorted(table)),
+                    got=repr(unit),
                     fix="use scale to reach one of these units, or leave per_area out",
                 )
-            )  # fmt: skip
+            )
     return _VOLUME_RATE[tidy(flow)] / _AREA[tidy(area)] / _DEPTH_RATE[tidy(depth)]

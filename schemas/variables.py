@@ -111,7 +111,7 @@ class DecodeRule:
 
 
 def rule_to_json(rule: DecodeRule) -> str:
-    """Return the rule as JSON text; floats are the text ``repr`` gives, so that inf and nan survive and no bit is lost."""
+    """Return the rule as JSON text; floats are ``repr`` texts, so that no bit is lost."""
     fields = asdict(rule)
     flags = [repr(float(v)) for v in fields.pop("missing_values")]
     plain = {k: repr(v) if isinstance(v, float) else v for k, v in fields.items()}

@@ -47,10 +47,13 @@ class WindowSpec:
     def __post_init__(self) -> None:
         """Refuse shapes with no input, no target or no progress."""
         if self.hindcast_length < 0 or self.forecast_length < 0 or self.length < 1:
-            msg = f"hindcast_length + forecast_length must be at least 1, got {self.hindcast_length} + {self.forecast_length}"
+            got = f"{self.hindcast_length} + {self.forecast_length}"
+            msg = f"hindcast_length + forecast_length must be at least 1, got {got}"
             raise ValueError(msg)
         if not 0 <= self.warmup_length < self.length:
-            msg = f"warmup_length must lie in [0, {self.length}) so that a target step remains, got {self.warmup_length}"
+            msg = (
+                f"warmup_length must lie in [0, {self.length}) so that a target step remains, got {self.warmup_length}"
+            )
             raise ValueError(msg)
         if self.stride < 1:
             msg = f"stride must be at least 1, got {self.stride}"
@@ -194,7 +197,8 @@ def find_windows(
         for allowed in (target, given):
             kept.append(kept[-1] if allowed is None else Intervals.overlay([kept[-1], allowed], at_least=2))
         counts = [
-            np.bincount(k.row, weights=_on_grid(k.start, k.stop, anchor, spec.stride), minlength=num_basins) for k in kept
+            np.bincount(k.row, weights=_on_grid(k.start, k.stop, anchor, spec.stride), minlength=num_basins)
+            for k in kept
         ]
         dropped["target_missing"] += (counts[0] - counts[1]).astype(np.int64)
         dropped["input_missing"] += (counts[1] - counts[2]).astype(np.int64)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.schemas.dates import decode_seconds, iso_text, parse_date
 from headrace.schemas.errors import ConfigError, SourceError
-from headrace.schemas.time_axis import TimeAxis, axis_from_rows, decode_seconds, find_segments, iso_text, parse_date
+from headrace.schemas.time_axis import TimeAxis, axis_from_rows, find_segments
 
 DAY, HOUR = 86_400, 3_600
 CALENDARS = ("standard", "gregorian", "proleptic_gregorian", "noleap", "365_day", "all_leap", "360_day", "julian")

@@ -30,7 +30,7 @@ class Records:
 
     def step(self, day: str) -> int:
         """Return the step of a date."""
-        return (date.fromisoformat(day) - self.first).days
+        return int((date.fromisoformat(day) - self.first) / timedelta(days=1))
 
     @property
     def num_steps(self) -> int:
