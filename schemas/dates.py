@@ -149,7 +149,7 @@ def decode_seconds(values: NDArray[np.generic], units: str, calendar: str, where
 def _reference_seconds(since: str, calendar: str, where: str) -> int:
     try:
         reference = cftime.num2date(0, f"seconds since {since.strip()}", calendar=calendar)
-        return round(cftime.date2num(reference, EPOCH, calendar=calendar))
+        seconds: int = round(cftime.date2num(reference, EPOCH, calendar=calendar))
     except ValueError as error:
         raise SourceError(
             describe(
@@ -160,3 +160,4 @@ def _reference_seconds(since: str, calendar: str, where: str) -> int:
                 fix="mend the attributes of the time coordinate",
             )
         ) from error
+    return seconds

@@ -9,47 +9,36 @@ from headrace.schemas.errors import ConfigError, describe
 
 _VOLUME_RATE = {  # m³/s per unit
     "m3/s": 1.0,
-    "l/s": 1e-3,
-    "ft3/s": 0.3048**3,
-    "ml/day": 1e3 / 86400.0,
-    "m3/day": 1.0 / 86400.0,
     "m3/h": 1.0 / 3600.0,
+    "m3/day": 1.0 / 86400.0,
+    "l/s": 1e-3,
+    "ml/day": 1e3 / 86400.0,
+    "ft3/s": 0.3048**3,
 }
 _DEPTH_RATE = {  # m/s per unit
-    "mm/day": 1e-3 / 86400.0,
-    "mm/h": 1e-3 / 3600.0,
     "m/s": 1.0,
     "m/h": 1.0 / 3600.0,
     "m/day": 1.0 / 86400.0,
-    "mm/s": 1e-3,
     "cm/day": 1e-2 / 86400.0,
+    "mm/s": 1e-3,
+    "mm/h": 1e-3 / 3600.0,
+    "mm/day": 1e-3 / 86400.0,
 }
 _AREA = {"km2": 1e6, "m2": 1.0, "ha": 1e4, "mi2": 1609.344**2}  # m² per unit
-_ALIASES = {
-    "cms": "m3/s",
-    "cumecs": "m3/s",
-    "m3s-1": "m3/s",
-    "cfs": "ft3/s",
-    "cubicfeetpersecond": "ft3/s",
-    "mm": "mm",
-    "mm/d": "mm/day",
-    "mmd-1": "mm/day",
-    "mmday-1": "mm/day",
-    "mm/hr": "mm/h",
-    "mm/hour": "mm/h",
-    "mmh-1": "mm/h",
-    "ml/d": "ml/day",
-    "sqkm": "km2",
-    "degc": "degC",
-    "c": "degC",
-    "°c": "degC",
-    "celsius": "degC",
-    "k": "K",
-    "kelvin": "K",
-    "ls-1": "l/s",
-    "m3/d": "m3/day",
-    "m/d": "m/day",
+_SPELLINGS = {
+    "m3/s": "cms cumecs m3s-1",
+    "m3/day": "m3/d",
+    "l/s": "ls-1",
+    "ml/day": "ml/d",
+    "ft3/s": "cfs cubicfeetpersecond",
+    "m/day": "m/d",
+    "mm/day": "mm/d mmd-1 mmday-1",
+    "mm/h": "mm/hr mm/hour mmh-1",
+    "km2": "sqkm",
+    "degC": "degc c °c celsius",
+    "K": "k kelvin",
 }
+_ALIASES = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings.split()}
 
 
 def tidy(unit: str) -> str:

@@ -35,7 +35,7 @@ class Records:
     @property
     def num_steps(self) -> int:
         """Steps on the axis."""
-        return next(iter(self.values.values())).shape[1]
+        return int(next(iter(self.values.values())).shape[1])
 
 
 def read_records(folder: Path, time_column: str, columns: list[str]) -> Records:
