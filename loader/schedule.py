@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from headrace.loader.permutation import derive_key, hash_floats
 from headrace.loader.tiles import Tiles
 
-_PARTS, _OFFSETS, _COLUMNS, _WINDOWS = range(4)
+_PARTS, _OFFSETS, _COLUMNS, _WINDOWS, _TURNS = range(5)
 """What a key is for; keeps the streams of one epoch apart."""
 _FIRST_PASS_ROUNDS = 8
 
@@ -118,25 +118,33 @@ def _shuffled_order(
 ) -> NDArray[np.int64]:
     """Order tiles so that every stretch of the order holds an even share of every basin and data set.
 
-    The tiles of a basin, in random order, are spread evenly over [0, 1) from a random offset on. With ``by_column``
-    the basin chunks of a data set follow each other in random order instead, each taking an equal share of [0, 1).
+    The tiles of a basin, in random order, are spread evenly over [0, 1) from an offset on. The basins of a data set, in
+    random order, have their offsets spread evenly too, so that the data set itself is even to about one tile. With
+    ``by_column`` the basin chunks of a data set follow each other in random order instead, each taking an equal share
+    of [0, 1).
     """
-    num_slots = int(column.size)
-    noise = hash_floats(derive_key(seed, epoch, _PARTS), tiles.slot.size)
-    in_slot = np.lexsort((noise, tiles.slot))
-    rank = np.empty_like(in_slot)
-    rank[in_slot] = tiles.part
-    offset = hash_floats(derive_key(seed, epoch, _OFFSETS), num_slots)
+    rank = _random_ranks(tiles.slot, derive_key(seed, epoch, _PARTS))
+    names, of_slot = np.unique(column, return_inverse=True)
+    group = of_slot if by_column else np.unique(column >> 32, return_inverse=True)[1]
+    turn = hash_floats(derive_key(seed, epoch, _TURNS), int(group.max(initial=0)) + 1)
+    offset = (_random_ranks(group, derive_key(seed, epoch, _OFFSETS)) + turn[group]) / np.bincount(group)[group]
     place = (rank + offset[tiles.slot]) / tiles.num_parts
     if by_column:
-        names, of_slot = np.unique(column, return_inverse=True)
         dataset = names >> 32
-        by_chance = np.lexsort((hash_floats(derive_key(seed, epoch, _COLUMNS), names.size), dataset))
-        per_dataset = np.bincount(dataset)
-        position = np.empty(names.size, dtype=np.int64)
-        position[by_chance] = np.arange(names.size) - (np.cumsum(per_dataset) - per_dataset)[dataset[by_chance]]
-        place = (position[of_slot][tiles.slot] + place) / per_dataset[dataset[of_slot[tiles.slot]]]
+        position = _random_ranks(dataset, derive_key(seed, epoch, _COLUMNS))
+        chunks = np.unique(dataset, return_inverse=True, return_counts=True)
+        place = (position[of_slot][tiles.slot] + place) / chunks[2][chunks[1]][of_slot][tiles.slot]
     return np.argsort(place, kind="stable")
+
+
+def _random_ranks(group: NDArray[np.int64], key: int) -> NDArray[np.int64]:
+    """Return a random order 0, 1, … of the members of each group, int64 like ``group``."""
+    order = np.lexsort((hash_floats(key, group.size), group))
+    ordered = group[order]
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if group.size else np.zeros(0, np.int64)
+    rank = np.empty(group.size, dtype=np.int64)
+    rank[order] = np.arange(group.size) - np.repeat(first, np.diff(np.append(first, group.size)))
+    return rank
 
 
 def _even_cuts(windows: NDArray[np.int64], rounds: int) -> NDArray[np.int64]:
