@@ -56,6 +56,17 @@ class LoaderState:
                     fix="use a state of this Headrace version",
                 )
             )
+        counts = ("seed", "epoch", "round_steps", "windows_consumed")
+        if not all(type(data[name]) is int and data[name] >= 0 for name in counts):
+            raise ConfigError(
+                describe(
+                    "loader state cannot be read",
+                    where="load_state_dict",
+                    expected=f"whole numbers for {', '.join(counts)}",
+                    got=repr(data),
+                    fix="use a state as state_dict returned it",
+                )
+            )
         state = cls(**data)
         if state.index_digest != index_digest:
             raise StaleIndexError(
