@@ -9,8 +9,35 @@ from rich.console import Console
 from headrace.schemas.config_io import load_config
 from headrace.schemas.errors import ConfigError, describe
 
+HELP = """Scan the Zarr stores that CONFIG names and write an index to DIR.
 
-@click.command("build-index", short_help="Index the stores of a configuration (runs once).")
+The index says where each variable is observed, which training windows that allows, and the statistics that
+normalise them. Training and benchmarks read it and never scan a store themselves.
+
+\b
+Example
+    build-index camels.yml --out indexes/camels
+    build-index camels.yml --out indexes/camels --workers 8
+
+Run the same command again at any time. Chunks that have not changed are not read again, so a new window length,
+missing-value policy or basin list takes seconds, a build that was stopped goes on where it was, and a store that
+grew costs only its new chunks.
+
+\b
+A configuration needs no more than this:
+    datasets:
+      camels_us:
+        timeseries: stores/camels_us_timeseries.zarr
+        t_range_train: ["1980-10-01", "2010-09-30"]
+        variables:
+          relevant: {precipitation: pcp_mm}
+          target: {streamflow: q_cms_obs}
+
+Exit codes: 2 the configuration is wrong or allows no window, 3 a store cannot be read.
+"""
+
+
+@click.command("build-index", help=HELP, short_help="Index the stores of a configuration (runs once).")
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option(
     "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Folder of the index; made if need be."
@@ -41,32 +68,7 @@ def build_index_command(
     overrides: Sequence[str],
     source: str,
 ) -> None:
-    r"""Scan the Zarr stores that CONFIG names and write an index to DIR.
-
-    The index says where each variable is observed, which training windows that allows, and the statistics that
-    normalise them. Training and benchmarks read it and never scan a store themselves.
-
-    \b
-    Example
-        build-index camels.yml --out indexes/camels
-        build-index camels.yml --out indexes/camels --workers 8
-
-    Run the same command again at any time. Chunks that have not changed are not read again, so a new window length,
-    missing-value policy or basin list takes seconds, a build that was stopped goes on where it was, and a store that
-    grew costs only its new chunks.
-
-    \b
-    A configuration needs no more than this:
-        datasets:
-          camels_us:
-            timeseries: stores/camels_us_timeseries.zarr
-            t_range_train: ["1980-10-01", "2010-09-30"]
-            variables:
-              relevant: {precipitation: pcp_mm}
-              target: {streamflow: q_cms_obs}
-
-    Exit codes: 2 the configuration is wrong or allows no window, 3 a store cannot be read.
-    """
+    """Build an index and print what it holds."""
     from headrace.indexer import build_index  # importing Dask takes a second that --help need not wait for
     from headrace.indexer.progress import progress_for
     from headrace.indexer.summary import print_summary

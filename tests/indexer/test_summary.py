@@ -1,0 +1,103 @@
+"""What a build reports: counts that add up, named warnings, within 100 columns."""
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from headrace.indexer.progress import Bar, Lines, progress_for
+from headrace.indexer.summary import print_summary
+from indexing import build_inline, config, dataset, rows
+from synthetic import write_store
+
+
+def printed(report):
+    stream = io.StringIO()
+    print_summary(report, Console(file=stream, width=200))
+    return stream.getvalue()
+
+
+def test_summary_fits_100_columns_and_counts_every_window(tmp_path, monkeypatch):
+    holes = np.zeros((3, 40), bool)
+    holes[0, 5:9] = True
+    long = "a_data_set_with_a_rather_long_identifier"
+    store = write_store(
+        tmp_path / "s.zarr",
+        variables=("total_precipitation_of_the_day", "streamflow"),
+        steps=40,
+        gaps={20: 2},
+        missing={"streamflow": holes},
+        fill_value=0.0,
+    )
+    section = dataset(store, t_range_test=["2000-01-20", "2030-01-01"])
+    report, _ = build_inline(config({long: section}), tmp_path / "i", monkeypatch)
+    text = printed(report)
+    assert max(len(line) for line in text.splitlines()) <= 100
+    total = sum(r["num_windows"] for r in rows(tmp_path / "i", "windows"))
+    assert report.num_windows == total
+    assert f"{total:,} windows in" in text
+    for said in (
+        "target missing",
+        "record too short",
+        "time gap",
+        "clipped",
+        "missing rule",
+        report.manifest.index_digest,
+    ):
+        assert said in text
+
+
+def test_shares_and_reasons_are_those_of_the_tables(tmp_path, monkeypatch):
+    """I12: record of 10, window of 4: every window that is not served has a reason and a count."""
+    holes = np.zeros((2, 10), bool)
+    holes[1, 5] = True
+    store = write_store(tmp_path / "s.zarr", basins=2, steps=10, missing={"streamflow": holes})
+    window = {"hindcast_length": 4, "forecast_length": 0, "warmup_length": 3}
+    report, _ = build_inline(config({"a": dataset(store)}, window=window), tmp_path / "i", monkeypatch)
+    (split,) = report.splits
+    assert (split.num_basins, split.num_windows, split.basins_without) == (2, 13, 0)
+    assert split.dropped == {"record_too_short": 6, "target_missing": 1}
+    assert split.num_windows + sum(split.dropped.values()) == 2 * 10
+    flow = next(v for v in report.variables if v.variable == "streamflow")
+    assert flow.missing_share == pytest.approx(1 / 20)
+    assert "I12" not in printed(report)
+
+
+@pytest.mark.parametrize(("steps", "basins"), [(5, 2), (1, 1)])
+def test_record_shorter_than_the_window_gives_counts_instead_of_windows(tmp_path, monkeypatch, steps, basins):
+    """B17: record of 5 with a window of 10; one basin and one step."""
+    store = write_store(tmp_path / "s.zarr", basins=basins, steps=steps)
+    window = {"hindcast_length": 10, "forecast_length": 0, "warmup_length": 9}
+    report, _ = build_inline(config({"a": dataset(store)}, window=window), tmp_path / "i", monkeypatch)
+    assert report.num_windows == 0
+    assert report.splits[0].dropped == {"record_too_short": steps * basins}
+    assert any("no window can be served" in w for w in report.warnings)
+
+
+def test_plain_lines_say_what_is_left_and_how_fast():
+    stream = io.StringIO()
+    lines = Lines(stream)
+    lines.start(num_units=10, num_kept=4, nbytes=2_500_000)
+    lines._last = -1e9
+    lines.advance(num_units=2, nbytes=1_000_000)
+    lines.finish()
+    first, second = stream.getvalue().splitlines()
+    assert first == "scanning 6 of 10 units, 2.5 MB decoded (4 units kept)"
+    assert second.startswith("6 of 10 units, 1.0 MB, ")
+    assert second.endswith(" s left")
+
+
+def test_terminal_gets_a_bar_and_a_file_gets_lines():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    assert isinstance(progress_for(io.StringIO()), Lines)
+    stream = Terminal()
+    bar = progress_for(stream)
+    assert isinstance(bar, Bar)
+    bar.start(num_units=2, num_kept=1, nbytes=100)
+    bar.advance(num_units=1, nbytes=100)
+    bar.finish()
+    assert "1 of 2 units kept from before" in stream.getvalue()
