@@ -10,9 +10,9 @@ from headrace.commands.render import FORMATS, write_table
 _TOPICS = {
     "summary": "Windows per data set and split, basins with and without.",
     "coverage": "Observed share per data set, variable and year.",
-    "gaps": "Longest gaps in observed records.",
+    "gaps": "Stretches without observations, longest first.",
     "dropped": "Windows not served, and why.",
-    "chunks": "Stored chunks per array: state, size, read cost.",
+    "chunks": "Stored objects per array: state and size.",
     "stats": "Statistics over the training period.",
     "windows": "Runs of window starts, one row per run.",
 }
@@ -35,9 +35,9 @@ def inspect_command(directory: Path, topic: str, dataset_id: str | None, form: s
     TOPIC is one of
       summary   windows per data set and split, basins with and without (the default)
       coverage  observed share per data set, variable and year
-      gaps      longest gaps in observed records
+      gaps      stretches without observations, longest first
       dropped   windows not served, and why
-      chunks    stored chunks per array: state, size
+      chunks    stored objects (chunks, or shards) per array: state, size
       stats     statistics over the training period
       windows   runs of window starts
 
@@ -47,6 +47,7 @@ def inspect_command(directory: Path, topic: str, dataset_id: str | None, form: s
       headrace inspect index/ dropped --dataset camels_us
       headrace inspect index/ coverage --format csv > coverage.csv
     """
+    from headrace.commands.inspect_times import with_times, year_spans
     from headrace.loader.catalog import open_index
     from headrace.schemas.errors import ConfigError, describe
 
@@ -62,4 +63,8 @@ def inspect_command(directory: Path, topic: str, dataset_id: str | None, form: s
                     fix="correct the name",
                 )
             )
-        write_table(index.sql(text, dataset_id=dataset_id), form, limit=limit, title=_TOPICS[topic])
+        spans = year_spans(index) if topic == "coverage" else {}
+        table = index.sql(text, dataset_id=dataset_id, **spans)
+        if topic == "gaps":
+            table = with_times(table, index)
+        write_table(table, form, limit=limit, title=_TOPICS[topic])

@@ -1,11 +1,12 @@
 WITH served AS (
-  SELECT dataset_id, split, count(DISTINCT basin) AS basins_with_windows, sum(num_windows) AS windows
+  SELECT dataset_id, split, count(DISTINCT basin) AS basins_with_windows, sum(num_windows)::BIGINT AS windows
   FROM windows GROUP BY ALL
 ), lost AS (
-  SELECT dataset_id, split, sum(num_windows) AS dropped FROM dropped GROUP BY ALL
+  SELECT dataset_id, split, sum(num_windows)::BIGINT AS dropped FROM dropped GROUP BY ALL
 )
 SELECT p.dataset_id, p.split, p.time_start[:10] AS first, p.time_last[:10] AS last, d.num_basins AS basins,
-       coalesce(s.basins_with_windows, 0) AS with_windows, coalesce(s.windows, 0)::BIGINT AS windows, coalesce(l.dropped, 0)::BIGINT AS dropped
+       coalesce(s.basins_with_windows, 0) AS with_windows, coalesce(s.windows, 0) AS windows,
+       coalesce(l.dropped, 0) AS dropped
 FROM periods AS p
 JOIN datasets AS d USING (dataset_id)
 LEFT JOIN served AS s USING (dataset_id, split)

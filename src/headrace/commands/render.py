@@ -2,8 +2,10 @@
 
 import csv
 import json
+import math
 import sys
 from datetime import date, datetime
+from decimal import Decimal
 
 import click
 import pyarrow as pa
@@ -35,7 +37,7 @@ def write_table(table: pa.Table, form: str, *, limit: int = 0, title: str | None
             writer.writerow(["" if v is None else v for v in row.values()])
     elif form == "json":
         for row in table.to_pylist():
-            click.echo(json.dumps(row, ensure_ascii=False, default=_plain))
+            click.echo(json.dumps({k: _json(v) for k, v in row.items()}, ensure_ascii=False, default=_plain))
     else:
         _write_terminal(table, limit, title)
 
@@ -45,7 +47,7 @@ def _write_terminal(table: pa.Table, limit: int, title: str | None) -> None:
     shown = table.slice(0, limit) if limit else table
     grid = Table(title=title, title_justify="left", header_style="bold")
     for field in table.schema:
-        numeric = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        numeric = any(test(field.type) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
         grid.add_column(field.name, justify="right" if numeric else "left", overflow="fold")
     for row in shown.to_pylist():
         grid.add_row(*(_cell(value) for value in row.values()))
@@ -60,9 +62,16 @@ def _cell(value: object) -> str:
         return "–"
     if isinstance(value, float):
         return f"{value:.4g}"
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
     return str(value)
+
+
+def _json(value: object) -> object:
+    """Return None for NaN and infinity, which JSON does not know, and a number for DuckDB's wide sums."""
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _plain(value: object) -> str:
