@@ -11,7 +11,7 @@ from headrace.trainer.run_folder import RunFolder, replacing
 
 RECORD_NAME = "index.json"
 _MODEL_TABLES = ("basins", "statics", "stats", "variables")
-"""Tables that decide what a window looks like to the model. Others may change: new test years, say."""
+"""Tables that decide what a window looks like to the model; others may change, when the store has grown, say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ from headrace.commands.index_record import IndexRecord
 from headrace.commands.loaders import open_loader, target_units, time_axes
 from headrace.commands.run_setup import index_of
 from headrace.schemas.config import Split
-from headrace.schemas.config_io import load_config
+from headrace.schemas.config_io import config_digest, load_config
+from headrace.schemas.errors import ConfigError, describe
 from headrace.trainer.checkpoint import check_loader, load_model
 from headrace.trainer.device import choose_device
 from headrace.trainer.evaluate import Evaluation, evaluate
@@ -63,6 +64,7 @@ def run_evaluation(
     where = choose_device(config.train.device if device is None else device)
     path = run.best if checkpoint == "best" else run.last
     model, trained = load_model(path, where)
+    _refuse_edited(run, trained.config_digest, config_digest(config))
     out = run.evaluation(split)
     with index_of(config, record.path if index_folder is None else index_folder) as index:
         record.check(index)
@@ -84,3 +86,17 @@ def run_evaluation(
             )
     pictures = [plot_nse_cdf(done.metrics, out / "plots" / "nse_cdf.png"), *plot_hydrographs(out, out / "plots", units)]
     return EvaluatedRun(evaluation=done, folder=out, pictures=pictures, units=units)
+
+
+def _refuse_edited(run: RunFolder, trained: str, now: str) -> None:
+    """Refuse a configuration that is not the one of the training: the model would be fed otherwise."""
+    if now != trained:
+        raise ConfigError(
+            describe(
+                "the run's configuration has changed since the training",
+                where=str(run.config),
+                expected=f"configuration digest {trained}",
+                got=now,
+                fix="undo the edit; --split, --batch-size, --device and --index choose what may differ",
+            )
+        )
