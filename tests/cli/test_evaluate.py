@@ -1,0 +1,132 @@
+"""`evaluate` scores exactly the split it names, on the index the run was trained from."""
+
+import csv
+import shutil
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from build_here import build_here
+from command_line import CONFIG, run_headrace, write_project
+from headrace.schemas.config_io import load_config
+
+
+@pytest.fixture
+def run(project):
+    arguments = ["--index", "index", "--run-dir", "run", "--max-batches-per-epoch", "1", "--batch-size", "8"]
+    outcome = run_headrace("train", *arguments)
+    assert outcome.code == 0, outcome.err
+    return project / "run"
+
+
+def table(run, split):
+    with (run / "evaluation" / split / "metrics.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_scores_predictions_and_pictures_of_the_whole_split(run):
+    outcome = run_headrace("evaluate", run)
+    assert outcome.code == 0, outcome.err
+    rows = table(run, "test")
+    basins = [row for row in rows if row["scope"] == "basin"]
+    # Data set one: 20 days in each of 3 basins; two: 10 days in each of 2.
+    assert [row["count"] for row in basins] == ["20", "20", "20", "10", "10"]
+    assert [row["dataset_id"] for row in rows if row["scope"] == "dataset"] == ["one", "two"]
+    pictures = {path.name for path in (run / "evaluation" / "test" / "plots").iterdir()}
+    assert pictures == {"nse_cdf.png", "hydrographs_one_streamflow.png", "hydrographs_two_streamflow.png"}
+    assert "80 windows" in outcome.out
+    assert all(len(line) <= 100 for line in outcome.out.splitlines() if line[:1] in "┏┃┡│└")
+    assert all(
+        word in outcome.out for word in ("data set", "basins", "NSE", "KGE", "RMSE", "bias", "mm/day", "one", "two")
+    )
+
+
+def test_predictions_carry_the_stores_own_values_and_times(run, project):
+    assert run_headrace("evaluate", run).code == 0
+    with (
+        xr.open_zarr(run / "evaluation" / "test" / "predictions.zarr", group="one", chunks=None) as found,
+        xr.open_zarr(project / "one_timeseries.zarr", chunks=None, consolidated=False) as store,
+    ):
+        assert (found["time"].values == store["time"].values).all()
+        assert list(found["basin"].values) == list(store["basin"].values)
+        test = slice("2000-04-10", "2000-04-29")
+        observed, original = (d.transpose("basin", "time") for d in (found["streamflow_obs"], store["flow"]))
+        np.testing.assert_allclose(observed.sel(time=test), original.sel(time=test), rtol=1e-5)
+        assert np.isnan(found["streamflow_sim"].sel(time=slice(None, "2000-04-09"))).all()
+        assert np.isfinite(found["streamflow_sim"].sel(time=test)).all()
+        assert found["streamflow_sim"].attrs["units"] == "mm/day"
+
+
+def test_the_train_split_is_scored_whole_whatever_limits_training(run):
+    assert run_headrace("evaluate", run, "--split", "train", "--batch-size", "64").code == 0
+    # 80 days in each basin of data set one, less the 5 that lie too early, less 5 lost in the third.
+    assert [row["count"] for row in table(run, "train")[:3]] == ["75", "75", "70"]
+
+
+def test_batch_size_and_checkpoint_choose_how_and_what(run):
+    scores = {}
+    for name, arguments in {"best": [], "small": ["--batch-size", "3"], "last": ["--checkpoint", "last"]}.items():
+        assert run_headrace("evaluate", run, "--split", "valid", *arguments).code == 0
+        scores[name] = [float(row["rmse"]) for row in table(run, "valid") if row["rmse"]]
+    np.testing.assert_allclose(scores["small"], scores["best"], rtol=1e-4)
+    assert len(scores["last"]) == len(scores["best"])
+
+
+def test_no_run_and_no_checkpoint_are_configuration_errors(project, run):
+    assert run_headrace("evaluate", "nowhere").code == 2
+    assert run_headrace("evaluate", run, "--split", "tset").code == 2
+    (run / "checkpoints" / "best.pt").unlink()
+    outcome = run_headrace("evaluate", run)
+    assert outcome.code == 2
+    assert "best.pt" in outcome.err
+    assert run_headrace("evaluate", run, "--checkpoint", "last").code == 0
+
+
+def test_a_split_without_period_is_said(project):
+    arguments = ["--index", "index", "--run-dir", "run", "--train-epochs", "1", "--datasets", "two"]
+    assert run_headrace("train", *arguments).code == 0
+    outcome = run_headrace("evaluate", "run", "--split", "valid")
+    assert outcome.code == 2
+    assert "valid has no window" in outcome.err
+
+
+def test_a_store_changed_since_the_index_is_stale(run, project):
+    (project / "one_timeseries.zarr" / "flow" / "1.2").touch()
+    outcome = run_headrace("evaluate", run)
+    assert outcome.code == 4
+    assert "flow/1.2" in outcome.err
+    assert not (run / "evaluation" / "test" / "metrics.csv").exists()
+
+
+def test_an_index_that_would_feed_the_model_differently_is_stale(run, project):
+    write_project(project, number_of_two=2)
+    build_here(load_config(project / "project.yml"), project / "index")
+    outcome = run_headrace("evaluate", run)
+    assert outcome.code == 4
+    assert "not the one the model was trained from" in outcome.err
+    assert "stats" in outcome.err
+
+
+def test_an_index_of_other_periods_is_refused_by_key(run, project):
+    other = project / "other.yml"
+    other.write_text(CONFIG.replace('["2000-01-01", "2000-03-20"]', '["2000-01-01", "2000-03-10"]'))
+    build_here(load_config(other), project / "index")
+    outcome = run_headrace("evaluate", run)
+    assert outcome.code == 2
+    assert "datasets.one.t_range_train" in outcome.err
+
+
+def test_a_configuration_edited_since_the_training_is_refused(run):
+    config = run / "config.yml"
+    config.write_text(config.read_text().replace("method: standard", "method: none"))
+    outcome = run_headrace("evaluate", run)
+    assert outcome.code == 2
+    assert "config.yml" in outcome.err
+
+
+def test_an_index_that_moved_can_be_named(run, project):
+    shutil.move(project / "index", project / "moved")
+    outcome = run_headrace("evaluate", run)
+    assert outcome.code == 3
+    assert run_headrace("evaluate", run, "--index", project / "moved").code == 0
