@@ -133,7 +133,9 @@ class _Sums:
             np.copyto(values, 0.0, where=missing)
             sums = [part.sum(axis=1) for part in parts]
         for k, (part, (start, stop)) in enumerate(zip(parts, self._cuts, strict=True)):
-            count = observed_per_row(runs, start, stop, first_row=first_row, num_rows=num_rows)
+            count: NDArray[np.int64] | int = stop - start
+            if missing is not None:
+                count = observed_per_row(runs, start, stop, first_row=first_row, num_rows=num_rows)
             mean = sums[k] / np.maximum(count, 1)
             part -= mean[:, None]
             if missing is not None:

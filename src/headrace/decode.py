@@ -57,7 +57,9 @@ def decode(
             missing = _either(missing, value > rule.valid_max)
         out = value.astype(np.float32)
     if raw.dtype.kind == "f" or _scales(rule):
-        missing = _either(missing, ~np.isfinite(out))
+        finite = np.isfinite(out)
+        if not finite.all():  # most blocks have no hole: two passes saved
+            missing = _either(missing, ~finite)
     if missing is not None:
         np.copyto(out, np.float32(np.nan), where=missing)
     return out
