@@ -42,6 +42,6 @@ def test_help_imports_nothing_heavy(arguments):
 
 
 def test_an_unknown_command_is_a_usage_error():
-    outcome = run_headrace("trian")
+    outcome = run_headrace("teach")
     assert outcome.code == 2
-    assert "trian" in outcome.err
+    assert "teach" in outcome.err

@@ -41,7 +41,7 @@ def loaders(monkeypatch):
 
 
 def train(built: Path, run: Path, *arguments: str) -> Outcome:
-    sources = ["--config", built / "project.yml", "--index", built / "index"]
+    sources = ["--config", str(built / "project.yml"), "--index", str(built / "index")]
     outcome = run_headrace("train", *sources, "--run-dir", run, *arguments)
     assert outcome.code == 0, outcome.err
     return outcome

@@ -62,7 +62,9 @@ def _cell(value: object) -> str:
         return "–"
     if isinstance(value, float):
         return f"{value:.4g}"
-    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+    if isinstance(value, Decimal):
+        return _cell(_json(value))
+    if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
     return str(value)
 
