@@ -1,6 +1,7 @@
 """The output folder: whose it is, that one builder at a time works in it, and what is cleared away."""
 
 import fcntl
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,14 +52,29 @@ def check_folder(out: Path) -> None:
 def claimed(out: Path) -> Iterator[Path]:
     """Make the folder and hold it against a second builder; gives the folder of the parts.
 
+    A folder that was made here and got no part before something failed is taken away again.
+
     Raises
     ------
     ConfigError
-        Another process builds there.
+        The folder cannot be made, or another process builds there.
     """
     parts = out / PARTS_FOLDER
-    parts.mkdir(parents=True, exist_ok=True)
-    with (parts / _LOCK_NAME).open("w") as lock:
+    new = not out.exists()
+    try:
+        parts.mkdir(parents=True, exist_ok=True)
+        lock = (parts / _LOCK_NAME).open("w")
+    except OSError as error:
+        raise ConfigError(
+            describe(
+                "output folder cannot be written",
+                where=str(out),
+                expected="a folder that can be made and written",
+                got=error.strerror or str(error),
+                fix="choose another --out, or mend its rights",
+            )
+        ) from error
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -71,7 +87,12 @@ def claimed(out: Path) -> Iterator[Path]:
                     fix="wait for it, or choose another --out",
                 )
             ) from error
-        yield parts
+        try:
+            yield parts
+        except BaseException:
+            if new and [p.name for p in parts.iterdir()] == [_LOCK_NAME]:
+                shutil.rmtree(out)
+            raise
 
 
 def clear(out: Path) -> None:

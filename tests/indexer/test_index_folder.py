@@ -118,6 +118,13 @@ def test_output_that_is_something_else_is_refused(store, tmp_path, monkeypatch, 
     assert kind == "file" or [p.name for p in out.iterdir()] == ["chapter1.tex"]
 
 
+def test_output_below_a_file_is_refused_in_words(store, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="output folder cannot be written") as caught:
+        build_inline(config({"a": dataset(store)}), tmp_path / "file" / "i", monkeypatch)
+    assert "Not a directory" in str(caught.value)
+
+
 def test_second_builder_is_refused(store, tmp_path, monkeypatch):
     (tmp_path / "i" / "parts").mkdir(parents=True)
     with (tmp_path / "i" / "parts" / "lock").open("w") as lock:

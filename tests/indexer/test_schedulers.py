@@ -134,6 +134,7 @@ def test_unreachable_schedulers_are_configuration_errors(settings, tmp_path, mon
         with pytest.raises(ConfigError, match="scheduler cannot be reached") as caught:
             build_index(settings, tmp_path / "i", **options)
         assert next(iter(options.values())) in str(caught.value)
+        assert not (tmp_path / "i").exists()
 
 
 def test_two_ways_to_run_are_refused():
