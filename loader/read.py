@@ -86,7 +86,8 @@ class GroupReader:
     def idle(self, timeout: float | None) -> bool:
         """Wait until no read is under way; False when some still is after ``timeout`` seconds."""
         with self._lock:
-            running = list(self._futures.values())
+            # wait() would wait for ever for a read that was cancelled before it began
+            running = [read for read in self._futures.values() if not read.done()]
         return not wait(running, timeout).not_done
 
     def _fill_lacking(self, number: int) -> None:
