@@ -12,6 +12,7 @@ import psutil
 from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster
 
+from headrace.indexer import worker_setup
 from headrace.schemas.errors import ConfigError, SourceError, describe
 
 MEMORY_SHARE = 0.7
@@ -112,6 +113,7 @@ def connected(workers: Workers, *, task_nbytes: int) -> Iterator[Client]:
             dashboard_address=None,
             silence_logs=logging.ERROR,
             memory_limit=0,
+            preload=[] if threads else [worker_setup.__name__],
         )
         stack.enter_context(cluster)
         yield stack.enter_context(_client(cluster))

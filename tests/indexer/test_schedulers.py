@@ -19,7 +19,7 @@ from synthetic import write_store
 
 pytestmark = pytest.mark.slow
 
-# Small units and slow scans, so that a signal finds the build half done.
+# Small units and slow scans, so that a signal finds the build half done. Spawned workers import the file again.
 SLOW_BUILD = """
 import sys, time
 from pathlib import Path
@@ -35,7 +35,9 @@ def slow(unit, policy):
     return quick(unit, policy)
 
 distribute.scan_unit = slow
-build_index(load_config(sys.argv[1]), Path(sys.argv[2]), progress=Lines(sys.stderr))
+if __name__ == "__main__":
+    workers = int(sys.argv[3]) or None
+    build_index(load_config(sys.argv[1]), Path(sys.argv[2]), workers=workers, progress=Lines(sys.stderr))
 """
 
 
@@ -77,10 +79,12 @@ def test_threads_processes_and_a_running_cluster_give_the_same_bytes(settings, t
     assert table_bytes(tmp_path / "cluster") == expected
 
 
-def start_slow_build(settings, tmp_path):
+def start_slow_build(settings, tmp_path, workers=0):
     (tmp_path / "c.yaml").write_text(dump_config(settings))
-    command = [sys.executable, "-P", "-c", SLOW_BUILD, str(tmp_path / "c.yaml"), str(tmp_path / "i")]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    (tmp_path / "slow_build.py").write_text(SLOW_BUILD)
+    names = [str(tmp_path / name) for name in ("slow_build.py", "c.yaml", "i")]
+    command = [sys.executable, "-P", *names, str(workers)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
 def wait_for_parts(out: Path, count: int) -> None:
@@ -105,14 +109,17 @@ def test_build_goes_on_after_kill_9(settings, tmp_path):
     assert left == {p.name for p in (tmp_path / "undisturbed" / "parts").iterdir()}
 
 
-def test_interrupt_stops_at_once_and_says_how_to_go_on(settings, tmp_path):
-    process = start_slow_build(settings, tmp_path)
+@pytest.mark.parametrize("workers", [0, 2])
+def test_interrupt_from_a_terminal_stops_at_once_and_says_how_to_go_on(settings, tmp_path, workers):
+    """A terminal signals the whole process group; no worker may drown the line that matters in tracebacks."""
+    process = start_slow_build(settings, tmp_path, workers)
     wait_for_parts(tmp_path / "i", 2)
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=30)
-    assert "run the same command again to go on" in said
+    assert "stopped; run the same command again to go on: " in said
     assert "units are kept" in said
     assert said.rstrip().endswith("KeyboardInterrupt")
+    assert said.count("Traceback") == 1
 
 
 @pytest.mark.parametrize("workers", [None, 1])
