@@ -142,14 +142,17 @@ class EpochStream:
             pending.append((self._gatherers.submit(job[0]), job[1]))
 
     def _jobs(self) -> Iterator[tuple[Callable[[], Batch], int]]:
-        """Cut the epoch into gather jobs; places are worked out for several batches at once, also in a thread."""
+        """Cut the epoch into gather jobs; places are worked out for several batches at once, one stretch ahead."""
         together = max(_ORDERED_TOGETHER // self._cuts.batch_size, 1)
-        for first in range(0, len(self._cuts), together):
-            numbers = range(first, min(first + together, len(self._cuts)))
-            slices = [self._cuts.slice_of(number, self._rank) for number in numbers]
-            places = self._gatherers.submit(self._locate, slices)
+        total = len(self._cuts)
+        stretches = [range(first, min(first + together, total)) for first in range(0, total, together)]
+        submitted = map(self._submit_places, stretches)
+        ahead = next(submitted)
+        for numbers in stretches:
+            places, ahead = ahead, next(submitted, ahead)
             begin = 0
-            for number, (start, stop) in zip(numbers, slices, strict=True):
+            for number in numbers:
+                start, stop = self._cuts.slice_of(number, self._rank)
                 parts = self._parts(start, stop)
                 for in_round, _, _ in parts:
                     self._rounds.use(in_round)
@@ -157,6 +160,9 @@ class EpochStream:
                 self._seal(end)
                 yield self._job(places, begin, parts), end
                 begin += stop - start
+
+    def _submit_places(self, numbers: range) -> Future[_Places]:
+        return self._gatherers.submit(self._locate, [self._cuts.slice_of(number, self._rank) for number in numbers])
 
     def _job(self, places: Future[_Places], begin: int, parts: list[tuple[int, int, int]]) -> Callable[[], Batch]:
         return lambda: self._gather(places.result(), begin, parts)
