@@ -4,7 +4,7 @@ import difflib
 
 import zarr
 
-from headrace.indexer.decode_rules import AbsentPolicy, build_rule, check_numeric
+from headrace.indexer.decode_rules import AbsentPolicy, build_rule, refuse_hidden_sign
 from headrace.indexer.facts import VariableFacts
 from headrace.schemas.errors import ConfigError, SourceError, describe
 from headrace.schemas.time_axis import TimeAxis
@@ -101,7 +101,7 @@ def resolve(
     stored: StoredArray, *, name: str, role: Role, position: int, config: VariableConfig, absent: AbsentPolicy
 ) -> VariableFacts:
     """Return the facts of a variable without area: rule, unit and the words for them."""
-    check_numeric(stored, _HINT[role])
+    refuse_hidden_sign(stored)
     rule, words = build_rule(stored, config, absent=absent)
     unit = config.unit if config.unit is not None else str(stored.attributes.get("units", ""))
     return VariableFacts(

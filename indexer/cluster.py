@@ -18,6 +18,7 @@ from headrace.schemas.errors import ConfigError, SourceError, describe
 MEMORY_SHARE = 0.7
 """Share of the free memory that tasks may take."""
 _CONNECT_SECONDS = 10
+_WORKER_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,9 @@ def connected(workers: Workers, *, task_nbytes: int) -> Iterator[Client]:
     with ExitStack() as stack:
         _silence(stack)
         if not workers.local:
-            yield stack.enter_context(_existing(workers))
+            client = stack.enter_context(_existing(workers))
+            _wait_for_worker(client, workers)
+            yield client
             return
         slots = slots_for(workers, task_nbytes=task_nbytes, free_nbytes=psutil.virtual_memory().available)
         threads = workers.processes is None
@@ -110,7 +113,7 @@ def connected(workers: Workers, *, task_nbytes: int) -> Iterator[Client]:
             n_workers=1 if threads else slots,
             threads_per_worker=slots if threads else 1,
             processes=not threads,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             silence_logs=logging.ERROR,
             memory_limit=0,
             preload=[] if threads else [worker_setup.__name__],
@@ -142,6 +145,22 @@ def _existing(workers: Workers) -> Client:
                 expected="a running Dask scheduler",
                 got=f"{type(error).__name__}: {error}",
                 fix="check the address and that the scheduler runs: dask scheduler --scheduler-file FILE",
+            )
+        ) from error
+
+
+def _wait_for_worker(client: Client, workers: Workers) -> None:
+    """Give a batch system time to start workers, but not for ever."""
+    try:
+        client.wait_for_workers(1, timeout=_WORKER_SECONDS)
+    except TimeoutError as error:
+        raise ConfigError(
+            describe(
+                "scheduler has no workers",
+                where=workers.scheduler or workers.scheduler_file or "",
+                expected=f"a worker within {_WORKER_SECONDS} seconds",
+                got="none",
+                fix="start workers: dask worker ADDRESS",
             )
         ) from error
 

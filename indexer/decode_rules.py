@@ -19,25 +19,15 @@ from headrace.store import StoredArray
 AbsentPolicy = Literal["valid_zero", "missing", "error"]
 
 
-def check_numeric(stored: StoredArray, hint: str) -> None:
-    """Refuse an array whose values are not plain numbers, by name."""
-    if stored.dtype.kind not in "iuf":
-        raise SourceError(
-            describe(
-                "array is not numeric",
-                where=stored.where,
-                expected="integers or floats",
-                got=str(stored.array.metadata.dtype if stored.dtype.kind == "V" else stored.dtype),
-                fix=hint,
-            )
-        )
+def refuse_hidden_sign(stored: StoredArray) -> None:
+    """Refuse an array that is unsigned by the netCDF attribute ``_Unsigned`` but stored as signed."""
     if str(stored.attributes.get("_Unsigned", "false")).lower() == "true":
         raise SourceError(
             describe(
                 "array is unsigned by attribute only",
                 where=stored.where,
                 expected="a stored type that says its own sign",
-                got=f"{stored.dtype} with _Unsigned",
+                got=f"{stored.dtype} with the attribute _Unsigned",
                 fix="write the array as an unsigned type",
             )
         )

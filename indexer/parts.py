@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from headrace.indexer.fingerprint import digest
 from headrace.indexer.read_unit import UnitResult
+from headrace.schemas.errors import SourceError, describe
 
 _ROW, _NUM, _VALUE, _TEXT = pa.int32(), pa.int64(), pa.float64(), pa.string()
 _CHUNK = pa.struct(
@@ -159,7 +160,23 @@ def settle(folder: Path, bundles: Sequence[Sequence[str]], found: dict[str, str]
 
     After an incremental scan the units of a bundle lie in several parts; they are copied together, so that the parts
     of an index do not depend on its history.
+
+    Raises
+    ------
+    SourceError
+        A unit is in no part, because a worker of a cluster wrote it to a disk of its own.
     """
+    lacking = [key for keys in bundles for key in keys if key not in found]
+    if lacking:
+        raise SourceError(
+            describe(
+                "parts that workers wrote are not here",
+                where=str(folder),
+                expected="the folder to be the same one for the client and all workers",
+                got=f"{len(lacking)} units without a part",
+                fix="give an --out on a disk that the cluster shares",
+            )
+        )
     names = []
     for keys in bundles:
         name = part_name(keys)

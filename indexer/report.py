@@ -104,11 +104,15 @@ def make_report(
 
 
 def _notes(variables: Sequence[VariableReport], inventory: Inventory) -> list[str]:
-    """Say which missing rule each variable got, and which targets cannot tell an unwritten chunk from zero flow."""
+    """Say what was taken, which missing rule it got, and where an unwritten chunk looks like zero flow."""
     by_rule: dict[str, list[str]] = {}
     for variable in variables:
         by_rule.setdefault(variable.missing_rule, []).append(f"{variable.dataset_id}.{variable.variable}")
-    notes = [f"missing rule [{rule}]: {_listed(names)}" for rule, names in by_rule.items()]
+    notes = [
+        f"{d.dataset_id}: {len(d.basins.ids)} of the store's {d.num_store_rows} basins, {d.axis.num_steps} steps"
+        for d in inventory.datasets
+    ]
+    notes += [f"missing rule [{rule}]: {_listed(names)}" for rule, names in by_rule.items()]
     zero_filled = [
         f"{dataset.dataset_id}.{variable.name}"
         for dataset in inventory.datasets

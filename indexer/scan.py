@@ -91,9 +91,11 @@ def scan(
         rows = slice(top, min(top + height, last_row - first_row))
         values = buffer[: rows.stop - rows.start]
         for piece in pieces:
-            raw = np.ascontiguousarray(piece.raw[rows])
-            decoded = decode(raw, unit.rule, area=None if area is None else area[rows])
-            values[:, piece.start - first_step : piece.stop - first_step] = decoded
+            for begin in range(piece.start, piece.stop, block_values):  # one turn, unless the axis is very long
+                steps = slice(begin, min(begin + block_values, piece.stop))
+                raw = np.ascontiguousarray(piece.raw[rows, steps.start - piece.start : steps.stop - piece.start])
+                decoded = decode(raw, unit.rule, area=None if area is None else area[rows])
+                values[:, steps.start - first_step : steps.stop - first_step] = decoded
         for start, stop in lost:
             values[:, start - first_step : stop - first_step] = np.nan
         runs.append(sums.add(values, first_row + top))

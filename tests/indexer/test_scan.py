@@ -8,28 +8,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from headrace.indexer.scan import Piece, scan
-from headrace.indexer.units import ScanUnit
 from headrace.schemas.moments import Moments
 from headrace.schemas.variables import DecodeRule
+from indexing import some_unit
 
 
 def unit_of(shape, *, first_row=0, first_step=0, cuts=(), rule=None, area=b""):
     rows, steps = (first_row, first_row + shape[0]), (first_step, first_step + shape[1])
-    return ScanUnit(
-        key="k",
-        uri="u",
-        array="a",
-        metadata="m",
-        objects="o",
-        basin_chunk=0,
-        time_chunks=(0, 1),
-        rows=rows,
-        steps=steps,
-        cuts=(steps[0], *cuts, steps[1]),
-        rule=rule or DecodeRule(),
-        area=area,
-        nbytes=8 * shape[0] * shape[1],
-    )
+    return some_unit(rows=rows, steps=steps, cuts=(steps[0], *cuts, steps[1]), rule=rule or DecodeRule(), area=area)
 
 
 def scanned(raw, unit, **options):

@@ -72,7 +72,7 @@ def some_missing(basins, steps):
 def test_threads_processes_and_a_running_cluster_give_the_same_bytes(settings, tmp_path):
     build_index(settings, tmp_path / "threads")
     build_index(settings, tmp_path / "processes", workers=2)
-    with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0") as cluster:
         build_index(settings, tmp_path / "cluster", scheduler=cluster.scheduler_address)
     expected = table_bytes(tmp_path / "threads")
     assert table_bytes(tmp_path / "processes") == expected
@@ -142,6 +142,20 @@ def test_unreachable_schedulers_are_configuration_errors(settings, tmp_path, mon
             build_index(settings, tmp_path / "i", **options)
         assert next(iter(options.values())) in str(caught.value)
         assert not (tmp_path / "i").exists()
+
+
+def test_scheduler_without_workers_is_a_configuration_error(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr("headrace.indexer.cluster._WORKER_SECONDS", 1)
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="tcp") as cluster:
+        with pytest.raises(ConfigError, match="scheduler has no workers") as caught:
+            build_index(settings, tmp_path / "i", scheduler=cluster.scheduler_address)
+        assert cluster.scheduler_address in str(caught.value)
+
+
+def test_two_builds_at_once_do_not_fight_over_a_port(settings, tmp_path):
+    """Dask's dashboard has a fixed port; a second cluster on the machine would warn, and a warning fails here."""
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=":8787"):
+        build_index(settings, tmp_path / "i")
 
 
 def test_two_ways_to_run_are_refused():

@@ -14,9 +14,11 @@ from headrace.indexer import build as build_module
 from headrace.indexer.cluster import Workers
 from headrace.indexer.distribute import ScanTask, run_task
 from headrace.indexer.progress import Progress
+from headrace.indexer.units import ScanUnit
 from headrace.schemas.config import Config
 from headrace.schemas.config_io import parse_config
 from headrace.schemas.tables import TABLES
+from headrace.schemas.variables import DecodeRule
 from synthetic import SyntheticStore
 
 Observed = Mapping[str, NDArray[np.bool_]]
@@ -60,6 +62,26 @@ class Scanned:
         for task in tasks:
             run_task(task)
             self.tasks.append(task)
+
+
+def some_unit(**changes: Any) -> ScanUnit:
+    """Return a unit of one basin and one step; `changes` are its fields."""
+    plain: dict[str, Any] = {
+        "key": "k",
+        "uri": "u",
+        "array": "a",
+        "metadata": "m",
+        "objects": "o",
+        "basin_chunk": 0,
+        "time_chunks": (0, 1),
+        "rows": (0, 1),
+        "steps": (0, 1),
+        "cuts": (0, 1),
+        "rule": DecodeRule(),
+        "area": b"",
+        "nbytes": 8,
+    }
+    return ScanUnit(**{**plain, **changes})
 
 
 def build_inline(settings: Config, out: Path, monkeypatch: Any, **options: Any) -> tuple[BuildReport, Scanned]:
