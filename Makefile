@@ -17,10 +17,10 @@ ifneq ($(shell cat $(VENV)/checkout 2>/dev/null),$(CURDIR))
 .PHONY: $(BIN)/python $(VENV)/installed $(VENV)/installed-dev
 endif
 
-.PHONY: help demo test lint fast clean
+.PHONY: help demo test test-all lint fast clean
 
 help: ## show this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' Makefile
+	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile
 
 demo: $(VENV)/installed ## install into .venv and run the demo on two small synthetic data sets
 	@$(BIN)/headrace demo
@@ -28,6 +28,10 @@ demo: $(VENV)/installed ## install into .venv and run the demo on two small synt
 test: lint ## install into .venv and run every check: linters, types, import rules, spelling, tests
 	@echo "== pytest"
 	@$(RUN) pytest
+
+test-all: test ## make test, then the tests that need a network
+	@echo "== pytest -m network"
+	@$(RUN) pytest -m network
 
 lint: $(VENV)/installed-dev ## every check but the tests
 	@echo "== ruff check"
@@ -45,7 +49,7 @@ fast: $(VENV)/installed-dev ## the quick tests, up to the first failure
 	@$(RUN) pytest -m "not slow" -x
 
 clean: ## remove .venv, caches and build outputs
-	@rm -rf $(VENV) build dist src/*.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) build dist src/*.egg-info .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/installed: $(INPUTS) | $(BIN)/python
