@@ -85,7 +85,7 @@ class OracleLoader:
         data = self.datasets[d]
         steps = slice(s + self.spec.warmup_length, s + self.spec.length)
         shape = (len(data.ids), data.steps)
-        return np.stack([column(data.targets, n, shape)[b, steps] for n in self.y_names], axis=-1)
+        return _stacked([column(data.targets, n, shape)[b, steps] for n in self.y_names], (self.spec.target_length,))
 
     def static(self, window: Window) -> Values:
         """Return [Vs]."""
@@ -173,7 +173,7 @@ def _normal(values: Values, scale: Scale) -> Both:
     return normal, 2e-7 * (np.abs(values) + np.abs(mean)) / std + 5e-7 * np.abs(normal)
 
 
-def _stacked(columns: Sequence[Values], shape: tuple[int, int]) -> Values:
+def _stacked(columns: Sequence[Values], shape: tuple[int, ...]) -> Values:
     return np.stack(columns, axis=-1) if columns else np.zeros((*shape, 0))
 
 
@@ -191,7 +191,10 @@ def check_batch(batch: Batch, oracle: OracleLoader, loader: WindowLoader) -> Non
     _close("y", batch.y.numpy(), wanted["y"], np.nan_to_num(wanted["y_error"]))
     _close("static", batch.static.numpy(), wanted["static"], 1e-6 + 1e-6 * np.abs(wanted["static"]))
     raw = np.stack([oracle.raw_y(w) for w in windows])
-    _close("denormalised y", loader.denormalize(batch.y, batch).numpy(), raw, 1e-6 + 5e-7 * np.abs(np.nan_to_num(raw)))
+    # y * std + mean rounds to the precision of the mean
+    means = [np.abs(scale[0]).max() for scales in oracle.y_scales.values() for scale in scales]
+    error = 1e-6 + 5e-7 * np.abs(np.nan_to_num(raw)) + 2e-7 * max(means, default=0.0)
+    _close("denormalised y", loader.denormalize(batch.y, batch).numpy(), raw, error)
 
 
 def _close(name: str, got: NDArray[np.float32], wanted: Values, error: Values) -> None:

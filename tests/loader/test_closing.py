@@ -1,0 +1,162 @@
+"""Closing, breaking off and letting go: no thread, no memory, no file stays behind."""
+
+import gc
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import pytest
+import torch
+
+import headrace
+
+BUDGETS = ["1GiB", 2400]
+
+
+def own_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("headrace-")]
+
+
+def opened(index: headrace.Index, budget: object, **settings: object) -> headrace.WindowLoader:
+    given = {"batch_size": 32, "num_workers": 2, "memory_budget": budget, **settings}
+    return headrace.WindowLoader(index, "train", **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("batches", [0, 1, 5, 10_000])
+def test_close_joins_every_thread_wherever_the_epoch_stands(index, budget, batches):
+    loader = opened(index, budget)
+    running = iter(loader)
+    for _ in range(batches):
+        if next(running, None) is None:
+            break
+    loader.close()
+    assert own_threads() == []
+    loader.close()
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_break_stops_the_threads_of_the_epoch(index, budget):
+    with opened(index, budget) as loader:
+        for _ in loader:
+            break
+        assert {name.rsplit("_")[0] for name in own_threads()} <= {"headrace-read"}
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_an_error_in_the_loop_stops_the_threads(index, budget):
+    def consume() -> None:
+        with opened(index, budget) as loader:
+            for _ in loader:
+                raise KeyError("the consumer's own")
+
+    with pytest.raises(KeyError):
+        consume()
+    assert own_threads() == []
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_loader_that_is_let_go_takes_its_threads_with_it(index, budget):
+    loader = opened(index, budget)
+    running = iter(loader)
+    next(running)
+    gone = weakref.ref(loader)
+    del running, loader
+    gc.collect()
+    assert gone() is None
+    for _ in range(200):
+        if not own_threads():
+            break
+        time.sleep(0.01)
+    assert own_threads() == []
+
+
+def test_a_closed_loader_says_so_and_still_knows_its_numbers(index):
+    loader = opened(index, 2400)
+    served = sum(len(batch) for batch in loader)
+    read = loader.chunks_read, loader.bytes_read
+    loader.close()
+    assert (loader.chunks_read, loader.bytes_read) == read
+    assert loader.num_windows == served
+    assert "windows=" in repr(loader)
+    with pytest.raises(RuntimeError, match="closed"):
+        next(iter(loader))
+    with pytest.raises(RuntimeError, match="closed"):
+        loader.load_state_dict(loader.state_dict())
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_closing_frees_the_rows_but_not_the_batches_in_use(index, budget):
+    loader = opened(index, budget)
+    batches = list(loader)
+    copies = [batch.x.clone() for batch in batches]
+    assert loader._engine is not None
+    rows = weakref.ref(loader._engine.rows.x)
+    loader.close()
+    gc.collect()
+    assert rows() is None
+    assert all(torch.equal(batch.x, copy) for batch, copy in zip(batches, copies, strict=True))
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_batches_kept_by_the_consumer_are_never_overwritten(index, budget):
+    with opened(index, budget) as loader:
+        kept, copies = [], []
+        for _ in range(3):
+            for batch in loader:
+                kept.append(batch)
+                copies.append((batch.x.clone(), batch.y.clone(), batch.start.clone()))
+        for batch, (x, y, start) in zip(kept, copies, strict=True):
+            assert torch.equal(batch.x, x)
+            assert torch.equal(batch.y.nan_to_num(), y.nan_to_num())
+            assert torch.equal(batch.start, start)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_consumer_may_write_into_its_batch(index, budget):
+    with opened(index, budget, shuffle=False) as loader:
+        first = [batch.x.clone() for batch in loader]
+        for batch in loader:
+            for tensor in (batch.x, batch.y, batch.static, batch.start, batch.basin, batch.dataset):
+                tensor.zero_()
+        again = [batch.x for batch in loader]
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+
+
+def test_the_threads_of_torch_are_as_many_as_before(index):
+    before = torch.get_num_threads()
+    with opened(index, "1GiB") as loader:
+        list(loader)
+    assert torch.get_num_threads() == before
+
+
+def test_each_stored_chunk_is_read_once_for_all_epochs(index):
+    for budget in BUDGETS:
+        with opened(index, budget) as loader:
+            list(loader)
+            read = loader.chunks_read
+            list(loader)
+            assert loader.chunks_read == read
+
+
+FORK = """
+import os, sys, headrace
+with headrace.open_index(sys.argv[1]) as index, headrace.WindowLoader(index, "train", batch_size=32) as loader:
+    next(iter(loader))
+    child = os.fork()
+    if child == 0:
+        try:
+            next(iter(loader))
+        except RuntimeError as error:
+            os._exit(7 if "another process" in str(error) else 8)
+        os._exit(9)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_forked_child_is_refused_instead_of_hanging(index):
+    """Field case E1: the threads of the parent do not exist in the child."""
+    found = subprocess.run([sys.executable, "-c", FORK, str(index.path)], timeout=120, check=False)
+    assert found.returncode == 7
