@@ -124,9 +124,10 @@ def connected(workers: Workers, *, task_nbytes: int) -> Iterator[Client]:
 
 def _silence(stack: ExitStack) -> None:
     """Keep Dask's log lines off the terminal: what matters comes back as an error."""
-    logger = logging.getLogger("distributed")
-    stack.callback(logger.setLevel, logger.level)
-    logger.setLevel(logging.ERROR)
+    for name, level in (("distributed", logging.ERROR), ("tornado.application", logging.CRITICAL)):
+        logger = logging.getLogger(name)
+        stack.callback(logger.setLevel, logger.level)
+        logger.setLevel(level)
 
 
 def _existing(workers: Workers) -> Client:
