@@ -68,7 +68,7 @@ def _number(value: float) -> str:
 def _last_line(report: BuildReport) -> str:
     scan = report.scan
     rate = (
-        f", {scan.nbytes / 1e6:,.0f} MB decoded in {scan.seconds:.1f} s ({scan.rate / 1e9:.2f} GB/s)"
+        f", {scan.nbytes / 1e6:,.0f} MB decoded in {scan.seconds:.1f} s ({scan.rate / 1e6:,.0f} MB/s with start-up)"
         if scan.units_scanned
         else ""
     )
