@@ -16,6 +16,7 @@ from headrace.schemas.errors import HeadraceError
 
 _COMMANDS = {
     "build-index": ("headrace.commands.build_index", "build_index_command", "Scan stores once and write the index."),
+    "check": ("headrace.commands.check", "check_command", "Check a configuration or an index."),
     "train": ("headrace.commands.train", "train_command", "Train a model from an index."),
     "evaluate": ("headrace.commands.evaluate", "evaluate_command", "Score a trained run on a split."),
     "inspect": ("headrace.commands.inspect", "inspect_command", "Look at an index: coverage, gaps, dropped windows, …"),

@@ -1,0 +1,190 @@
+"""``headrace check``: everything a build does but the scan, and for an index what has changed since.
+
+Nothing is written. Metadata documents, coordinates and the size and time of stored objects are looked at; with
+``verify`` a sample of units is scanned again and compared with what the index keeps.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from headrace.indexer.facts import Inventory
+from headrace.indexer.inventory import take_inventory
+from headrace.indexer.parts import finished_units, read_units, to_table
+from headrace.indexer.read_unit import scan_unit
+from headrace.indexer.units import PlannedVariable, ScanPlan, ScanUnit, plan_scan, refuse_absent
+from headrace.schemas.config import Config
+from headrace.schemas.errors import IndexFormatError, describe
+from headrace.schemas.manifest import MANIFEST_NAME, PARTS_FOLDER, IndexManifest
+from headrace.store import BASIN_DIM, TIME_DIM, open_array, open_group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigCheck:
+    """What a configuration would index.
+
+    Parameters
+    ----------
+    inventory, plan
+        Data sets as found, and the scan they need.
+    """
+
+    inventory: Inventory
+    plan: ScanPlan
+
+    @property
+    def nbytes(self) -> int:
+        """Decoded bytes that a first build reads."""
+        return sum(unit.nbytes for bundle in self.plan.bundles for unit in bundle)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaleVariable:
+    """One variable of which something changed.
+
+    Parameters
+    ----------
+    dataset_id, variable
+        Which.
+    num_stale, num_units
+        Scan units that a new build reads, of all.
+    reason
+        What changed first, in words.
+    """
+
+    dataset_id: str
+    variable: str
+    num_stale: int
+    num_units: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexCheck:
+    """An index against its stores as they are now.
+
+    Parameters
+    ----------
+    config_check
+        The stores as they are.
+    stale
+        Variables that changed.
+    num_verified
+        Units scanned again and compared.
+    different
+        Of these, the ones whose result is another one: array and steps.
+    """
+
+    config_check: ConfigCheck
+    stale: tuple[StaleVariable, ...]
+    num_verified: int
+    different: tuple[str, ...]
+
+
+def check_config(config: Config) -> ConfigCheck:
+    """Open every store and resolve every name, date and rule.
+
+    Raises
+    ------
+    ConfigError, SourceError
+        One error that lists everything that is wrong.
+    """
+    inventory = take_inventory(config)
+    plan = plan_scan(inventory)
+    refuse_absent(plan, config.missing.absent_chunk)
+    return ConfigCheck(inventory=inventory, plan=plan)
+
+
+def check_index(path: Path, *, verify: int = 0) -> IndexCheck:
+    """Compare an index with its stores.
+
+    Parameters
+    ----------
+    path
+        Folder of the index.
+    verify
+        Number of units to scan again, spread evenly over all.
+
+    Raises
+    ------
+    IndexFormatError
+        The folder is no index.
+    ConfigError, SourceError
+        A store no longer fits the index's configuration.
+    """
+    manifest = _read_manifest(path)
+    now = check_config(manifest.config)
+    parts = path / PARTS_FOLDER
+    found = finished_units(parts, accept_errors=manifest.config.missing.on_bad_chunk == "missing")
+    chunks = pq.read_table(path / manifest.tables["chunks"].path)
+    stale = tuple(s for v in now.plan.variables if (s := _stale(v, found, chunks)) is not None)
+    kept = [u for bundle in now.plan.bundles for u in bundle if u.key in found]
+    sample = [kept[i * len(kept) // verify] for i in range(verify)] if verify < len(kept) else kept
+    sample = sample if verify else []
+    different = [_place(u) for u in sample if not _same(u, found[u.key], parts, manifest.config)]
+    return IndexCheck(config_check=now, stale=stale, num_verified=len(sample), different=tuple(different))
+
+
+def _read_manifest(path: Path) -> IndexManifest:
+    try:
+        text = (path / MANIFEST_NAME).read_text(encoding="utf-8")
+    except OSError as error:
+        raise IndexFormatError(
+            describe(
+                "folder is no finished index",
+                where=str(path),
+                expected=f"a readable {MANIFEST_NAME}, which build-index writes last",
+                got=error.strerror or str(error),
+                fix="build it: headrace build-index CONFIG --out " + str(path),
+            )
+        ) from error
+    return IndexManifest.from_json(text, str(path / MANIFEST_NAME))
+
+
+def _stale(planned: PlannedVariable, found: dict[str, str], chunks: pa.Table) -> StaleVariable | None:
+    changed = [u for u in planned.units if u.key not in found]
+    if not changed:
+        return None
+    own = chunks.filter(
+        pc.and_(pc.equal(chunks["dataset_id"], planned.dataset_id), pc.equal(chunks["variable"], planned.variable))
+    )
+    places = zip(own["basin_chunk"].to_pylist(), own["time_chunk"].to_pylist(), strict=True)
+    before = dict(zip(places, own["fingerprint"].to_pylist(), strict=True))
+    reason = next(_changes(changed, before), "what its values mean, or the periods that cut it, changed")
+    return StaleVariable(
+        dataset_id=planned.dataset_id,
+        variable=planned.variable,
+        num_stale=len(changed),
+        num_units=len(planned.units),
+        reason=reason,
+    )
+
+
+def _changes(units: Sequence[ScanUnit], before: dict[tuple[int, int], str]) -> Iterator[str]:
+    """Yield the stored objects that are not as they were."""
+    for unit in units:
+        stored = open_array(open_group(unit.uri), unit.uri, unit.array, dims=(BASIN_DIM, TIME_DIM))
+        if stored is None:
+            continue
+        for time_chunk in range(*unit.time_chunks):
+            place = (unit.basin_chunk, time_chunk)
+            stat = stored.stat(*place)
+            now = "" if stat is None else stat.fingerprint
+            if place not in before:
+                yield f"{stored.object_key(*place)} is new"
+            elif before[place] != now:
+                yield f"{stored.object_key(*place)} was {'deleted' if not now else 'rewritten'}"
+
+
+def _same(unit: ScanUnit, part: str, parts: Path, config: Config) -> bool:
+    again = to_table([scan_unit(unit, config.missing.on_bad_chunk)])
+    kept = read_units(parts, [part])
+    return bool(kept.filter(pc.equal(kept["key"], unit.key)).slice(0, 1).equals(again))
+
+
+def _place(unit: ScanUnit) -> str:
+    return f"{unit.uri}, array {unit.array}, rows {list(unit.rows)}, steps {list(unit.steps)}"

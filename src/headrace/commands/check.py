@@ -1,0 +1,121 @@
+"""``headrace check``: is a configuration right, is an index up to date."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pyarrow as pa
+
+from headrace.commands.render import write_table
+from headrace.schemas.config_io import load_config
+from headrace.schemas.errors import ConfigError, StaleIndexError, describe
+
+if TYPE_CHECKING:
+    from headrace.indexer.check import ConfigCheck
+
+HELP = """Check CONFIG, or the index in DIR, without writing anything.
+
+For a configuration every store is opened and everything that is wrong is listed at once. For an index, what changed in
+its stores since it was built is listed, and what a new build would read; --verify scans a sample of it again.
+
+\b
+Example
+    headrace check camels.yml
+    headrace check --index indexes/camels
+    headrace check --index indexes/camels --verify 20
+
+Exit codes: 2 the configuration is wrong, 3 a store cannot be read, 4 the index is out of date.
+"""
+
+
+@click.command("check", help=HELP, short_help="Check a configuration or an index.")
+@click.argument("config", required=False, type=click.Path(path_type=Path))
+@click.option("--index", "directory", metavar="DIR", type=click.Path(path_type=Path), help="Check this index instead.")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one setting of CONFIG.")
+@click.option(
+    "--verify",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="With --index: scan N units again, spread over the index, and compare.",
+)
+def check_command(config: Path | None, directory: Path | None, overrides: tuple[str, ...], verify: int) -> None:
+    """Check and print."""
+    if (config is None) == (directory is None) or (directory is None and verify) or (directory and overrides):
+        raise ConfigError(
+            describe(
+                "nothing or too much to check",
+                where="headrace check",
+                expected="CONFIG (with --set), or --index DIR (with --verify)",
+                got="neither or both",
+                fix="see headrace check --help",
+            )
+        )
+    if directory is None:
+        assert config is not None
+        from headrace.indexer.check import check_config
+
+        _print_datasets(check_config(load_config(config, overrides)))
+        click.echo(f"{config} is right.")
+    else:
+        _check_index(directory, verify)
+
+
+def _check_index(directory: Path, verify: int) -> None:
+    from headrace.indexer.check import check_index
+
+    found = check_index(directory, verify=verify)
+    _print_datasets(found.config_check)
+    if found.num_verified:
+        same = found.num_verified - len(found.different)
+        click.echo(f"{same} of {found.num_verified} scan units, scanned again, gave the same result.")
+    if not found.stale and not found.different:
+        click.echo(f"{directory} is up to date.")
+        return
+    lines = [
+        f"{s.dataset_id}.{s.variable}: {s.num_stale} of {s.num_units} scan units; first: {s.reason}"
+        for s in found.stale
+    ]
+    lines += [f"another result: {place}" for place in found.different]
+    fix = "run build-index again with the same --out; it reads only what changed"
+    if found.different:
+        fix = (
+            "run build-index again with --fresh, and look for what changes stored bytes without changing size and time"
+        )
+    raise StaleIndexError(
+        describe(
+            "index is out of date",
+            where=str(directory),
+            expected="the stores as they were",
+            got="; ".join(lines),
+            fix=fix,
+        )
+    )
+
+
+def _print_datasets(found: "ConfigCheck") -> None:
+    rows = []
+    for dataset in found.inventory.datasets:
+        units = {u.key: u for v in found.plan.variables if v.dataset_id == dataset.dataset_id for u in v.units}
+        rows.append(
+            {
+                "data set": dataset.dataset_id,
+                "basins": len(dataset.basins.ids),
+                "steps": dataset.axis.num_steps,
+                "step": f"{dataset.axis.step_seconds} s",
+                "segments": len(dataset.axis.segments),
+                "inputs": len(dataset.of_role("input")),
+                "targets": len(dataset.of_role("target")),
+                "statics": len(dataset.of_role("static")),
+                "scan units": len(units),
+                "decoded GB": round(sum(u.nbytes for u in units.values()) / 1e9, 3),
+            }
+        )
+    write_table(pa.Table.from_pylist(rows), "table")
+    for remark in found.inventory.remarks:
+        click.echo(f"- {remark}")
+    for absent in found.plan.absent:
+        click.echo(
+            f"- {absent.dataset_id}.{absent.variable}: {absent.num_absent} of {absent.num_chunks} chunks are not stored"
+            " and read as 0"
+        )
