@@ -20,7 +20,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("readme")
     write_project(folder).rename(folder / "basins.yml")
     commands = [line.strip() for line in re.findall(r"^    (headrace .*)$", README, flags=re.MULTILINE)]
-    assert [c.split()[1] for c in commands] == ["build-index", "inspect", "train", "evaluate"]
+    assert [c.split()[1] for c in commands] == ["check", "build-index", "inspect", "train", "evaluate"]
     for command in commands:
         arguments = shlex.split(command, comments=True)
         done = subprocess.run(
