@@ -24,7 +24,7 @@ from synthetic import write_attributes
 pytestmark = pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning")
 TARGET_POLICIES = ("keep", "drop_any_nan", "drop_all_nan")
 INPUT_POLICIES = ("fill", "fill_and_mask", "drop")
-EXAMPLES = 20
+EXAMPLES = 12
 SCOPES = ("global", "per_dataset", "per_basin")
 
 

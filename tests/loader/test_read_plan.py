@@ -19,7 +19,7 @@ from layouts import StoreLayout, store_layouts
 pytestmark = pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning")
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 @given(store_layouts(with_gaps=False), st.sampled_from([1, 200, 10_000, 2**25]), st.booleans())
 def test_every_needed_chunk_is_in_one_group(store: StoreLayout, most_nbytes: int, some: bool):
     names = list(store.variables)
