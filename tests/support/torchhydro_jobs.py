@@ -44,7 +44,7 @@ def _put(name: str) -> types.ModuleType:
 def open_lazy(sources: Sources, shape: dict[str, int], case_dir: str, *, split: str = "train", **lazy: Any) -> Any:
     """Return the data set of a split; `sources` and `lazy` are its own settings, `shape` its three lengths."""
     settings = {"use_hydrodataset_reader": False, "datasets": sources, **lazy}
-    data = {"object_ids": [], f"t_range_{split}": None, "case_dir": case_dir, "lazy_zarr": settings}
+    data: dict[str, Any] = {"object_ids": [], f"t_range_{split}": None, "case_dir": case_dir, "lazy_zarr": settings}
     configuration = {"data_cfgs": data, "training_cfgs": shape, "evaluation_cfgs": {}}
     return load("cloud_zarr_lazy_dataset").CloudZarrLazyDataset(configuration, split)
 
