@@ -47,7 +47,7 @@ class _LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="headrace")
 @click.option("--verbose", is_flag=True, help="Log what happens below the progress display.")
 def headrace(*, verbose: bool) -> None:
-    r"""Keep a training loop fed from Zarr stores that do not fit in memory.
+    """Keep a training loop fed from Zarr stores that do not fit in memory.
 
     Index once, then stream shuffled windows at memory speed.
 

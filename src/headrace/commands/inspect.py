@@ -29,7 +29,7 @@ _TOPICS = {
     "--limit", type=click.IntRange(min=0), default=40, show_default=True, help="Rows that the table shows; 0 for all."
 )
 def inspect_command(directory: Path, topic: str, dataset_id: str | None, form: str, limit: int) -> None:
-    r"""Look at the index in DIRECTORY.
+    """Look at the index in DIRECTORY.
 
     \b
     TOPIC is one of

@@ -22,7 +22,7 @@ from headrace.commands.render import FORMATS, write_table
     help="Rows that the table shows; 0 for all. csv and json always print all.",
 )
 def sql_command(directory: Path, query: str, form: str, limit: int) -> None:
-    r"""Run QUERY, in DuckDB's SQL, over the tables of the index in DIRECTORY.
+    """Run QUERY, in DuckDB's SQL, over the tables of the index in DIRECTORY.
 
     Every table is a view of its own name: datasets, segments, periods, basins, variables, chunks, runs, windows,
     dropped, moments, stats, statics. QUERY - is read from standard input.
