@@ -19,7 +19,7 @@ from headrace.loader.normalize import Scaling, basin_moments, resolve_scaling
 from headrace.loader.read import GroupReader
 from headrace.loader.read_plan import open_dataset, plan_reads, slot_columns
 from headrace.loader.rounds import ResidentRounds, SpilledRounds
-from headrace.loader.sources import load_sources
+from headrace.loader.sources import DatasetSource, load_sources
 from headrace.loader.spec import ServeSpec
 from headrace.loader.statics import load_statics
 from headrace.loader.storage import Rows, rows_in_memory, rows_on_disk
@@ -138,9 +138,7 @@ def assemble(
     _check_held(round_steps, layout.num_rows, row_nbytes, budget_nbytes)
 
     ids = list(spec.dataset_ids)
-    served = [
-        np.isin(np.arange(s.num_basins), b) & s.in_split("train") for s, b in zip(sources, spec.basins, strict=True)
-    ]
+    served = _statistics_basins(sources, spec)
     y_moments = basin_moments(index, sources, targets)
     x_scaling = resolve_scaling(basin_moments(index, sources, inputs), served, inputs, spec.normalization, ids)
     y_scaling = resolve_scaling(y_moments, served, targets, spec.normalization, ids)
@@ -202,6 +200,16 @@ def replan(serving: Serving, engine: Engine, round_steps: int, budget_nbytes: in
 def _rounds(serving: Serving, rows: Rows, reader: GroupReader) -> ResidentRounds | SpilledRounds:
     parts = serving.tiles, serving.shape.layout, rows, reader, serving.shape.window
     return ResidentRounds(*parts) if serving.resident else SpilledRounds(*parts, serving.round_steps)
+
+
+def _statistics_basins(sources: Sequence[DatasetSource], spec: ServeSpec) -> list[NDArray[np.bool_]]:
+    """Return whose training period the statistics cover: the chosen training basins, or all where none is chosen.
+
+    A loader for basins that were never trained on then scales them as the training did.
+    """
+    training = [s.in_split("train") for s in sources]
+    chosen = [np.isin(np.arange(s.num_basins), b) & t for s, b, t in zip(sources, spec.basins, training, strict=True)]
+    return chosen if any(c.any() for c in chosen) else training
 
 
 def _with_masks(index: Index, spec: ServeSpec) -> bool:

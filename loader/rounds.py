@@ -166,20 +166,19 @@ class RoundQueue:
         Where rounds come from.
     plan
         The epoch.
-    first
-        First round needed.
+    numbers
+        Rounds needed.
     """
 
-    def __init__(self, source: ResidentRounds | SpilledRounds, plan: EpochPlan, first: int) -> None:
+    def __init__(self, source: ResidentRounds | SpilledRounds, plan: EpochPlan, numbers: range) -> None:
         self._source, self._plan = source, plan
         source.open()
         self._lock = threading.Lock()
-        self._users = dict.fromkeys(range(first, plan.num_rounds), 1)
+        self._users = dict.fromkeys(numbers, 1)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="headrace-round")
         self._stop: Future[None] = Future()
         self._pools: dict[int, Future[Pool]] = {
-            number: self._executor.submit(source.prepare, plan, number, self._stop)
-            for number in range(first, plan.num_rounds)
+            number: self._executor.submit(source.prepare, plan, number, self._stop) for number in numbers
         }
 
     def windows(self, number: int) -> RoundWindows:

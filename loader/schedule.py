@@ -56,6 +56,11 @@ class EpochPlan:
         """Return the tiles of a round, in the order of their pool rows."""
         return self.tile_order[self.round_cuts[number] : self.round_cuts[number + 1]]
 
+    def rounds_of(self, start: int, stop: int) -> range:
+        """Return the rounds that serve positions [start, stop) of the epoch; stop is above start."""
+        first = int(np.searchsorted(self.window_cuts, start, side="right")) - 1
+        return range(first, int(np.searchsorted(self.window_cuts, stop, side="left")))
+
     def key_of(self, number: int) -> int:
         """Return the key of a round's window permutation."""
         return derive_key(self.seed, self.epoch, _WINDOWS, number)
@@ -70,7 +75,15 @@ class EpochPlan:
 
 
 def plan_epoch(
-    tiles: Tiles, column: NDArray[np.int64], *, seed: int, epoch: int, round_steps: int, shuffle: bool, resident: bool
+    tiles: Tiles,
+    column: NDArray[np.int64],
+    *,
+    seed: int,
+    epoch: int,
+    round_steps: int,
+    shuffle: bool,
+    resident: bool,
+    whole: bool = True,
 ) -> EpochPlan:
     """Plan one epoch.
 
@@ -90,10 +103,13 @@ def plan_epoch(
     resident
         Whether the whole split stays in memory. Its first epoch then uses tiles as they arrive, in several rounds;
         later epochs are one round.
+    whole
+        Whether the epoch is served to its end. If not, tiles are never taken as they arrive, because the first to
+        arrive come from few basins.
     """
     first_pass = resident and epoch == 0
     if shuffle:
-        order = _shuffled_order(tiles, column, seed, epoch, by_column=first_pass)
+        order = _shuffled_order(tiles, column, seed, epoch, by_column=first_pass and whole)
     else:
         order = np.arange(tiles.slot.size)
     if resident:

@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
-import numpy as np
 import torch
 
 from headrace.loader.arguments import check_process, whole_number
@@ -168,6 +167,7 @@ class WindowLoader:
         return plan_epoch(
             serving.tiles, serving.column, seed=self._seed, epoch=self._epoch if epoch is None else epoch,
             round_steps=serving.round_steps, shuffle=self._spec.shuffle, resident=serving.one_round,
+            whole=self._spec.sampling.max_batches_per_epoch is None,
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -188,8 +188,7 @@ class WindowLoader:
         if len(cuts) == 0:
             self._epoch, self._consumed = self._epoch + 1, 0
             return
-        first_round = int(np.searchsorted(plan.window_cuts, first, side="right")) - 1
-        rounds = RoundQueue(engine.rounds, plan, first_round)
+        rounds = RoundQueue(engine.rounds, plan, plan.rounds_of(first, cuts.total))
         stream = EpochStream(
             plan=plan, cuts=cuts, rank=self.rank, rounds=rounds, shape=self._serving.shape, buffers=self._buffers,
             num_threads=self.num_workers, timeout=self.timeout,

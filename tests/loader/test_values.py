@@ -189,3 +189,22 @@ def test_the_own_std_of_each_basin_is_that_of_numpy(tmp_path):
     ):
         wanted = np.nanstd(store.truth["flow"][:, 2:30].astype(np.float64), axis=1)
         np.testing.assert_allclose(loader.y_train_std[0][:, 0], wanted, rtol=1e-12)
+
+
+def test_basins_never_trained_on_are_scaled_as_the_training_was(tmp_path):
+    store = store_of(tmp_path)
+    split = {"train": list(store.basin_ids[:2]), "test": list(store.basin_ids)}
+    config = parse_config({"datasets": {"a": section(store, basins=split)}, "window": WINDOW})
+    unseen = [store.basin_ids[3]]
+    with headrace.open_index(build_here(config, tmp_path / "index")) as index:
+        with headrace.WindowLoader(index, "test", batch_size=64) as everyone:
+            expected = {
+                (int(b), int(s)): x
+                for batch in everyone
+                for b, s, x in zip(batch.basin, batch.start, batch.x, strict=True)
+            }
+        with headrace.WindowLoader(index, "test", batch_size=64, basins=unseen) as loader:
+            (batch,) = loader
+            assert set(batch.basin.tolist()) == {3}
+            for b, s, x in zip(batch.basin, batch.start, batch.x, strict=True):
+                torch.testing.assert_close(x, expected[int(b), int(s)], rtol=0, atol=0)
