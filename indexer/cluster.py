@@ -3,7 +3,7 @@
 import errno
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +11,10 @@ from pathlib import Path
 import psutil
 from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster
+from distributed.system import MEMORY_LIMIT
 
 from headrace.indexer import worker_setup
+from headrace.indexer.memory import WorkerReport, check_reports, report
 from headrace.schemas.errors import ConfigError, SourceError, describe
 
 MEMORY_SHARE = 0.7
@@ -85,7 +87,7 @@ def slots_for(workers: Workers, *, task_nbytes: int, free_nbytes: int) -> int:
             describe(
                 "largest chunk does not fit into memory",
                 where="this machine",
-                expected=f"{task_nbytes:,} bytes for one task (its chunks decoded, twice)",
+                expected=f"{task_nbytes:,} bytes for one task (its chunks as stored, decoded, and once more)",
                 got=f"{free_nbytes:,} bytes free, of which {MEMORY_SHARE:.0%} may be used",
                 fix="use a machine with more memory, or write the store with smaller chunks",
             )
@@ -94,20 +96,31 @@ def slots_for(workers: Workers, *, task_nbytes: int, free_nbytes: int) -> int:
 
 
 @contextmanager
-def connected(workers: Workers, *, task_nbytes: int) -> Iterator[Client]:
+def connected(workers: Workers, *, task_nbytes: int, paths: Sequence[str] = ()) -> Iterator[Client]:
     """Connect to where tasks run; what is started here is closed on the way out.
 
-    The workers' own memory limits are off: a task's memory is known before it starts, and a paused worker would only
-    wait for memory that nobody frees.
+    Memory limits of local workers are off: a task's memory is known before it starts, and a paused worker would only
+    wait for memory that nobody frees. Workers of a running cluster keep theirs, and say how much they have.
+
+    Parameters
+    ----------
+    workers
+        Where.
+    task_nbytes
+        Memory of the largest task.
+    paths
+        Folders that every worker of a running cluster must see.
     """
     with ExitStack() as stack:
         _silence(stack)
         if not workers.local:
             client = stack.enter_context(_existing(workers))
             _wait_for_worker(client, workers)
+            check_reports(_reports(client, workers, paths), task_nbytes=task_nbytes)
             yield client
             return
-        slots = slots_for(workers, task_nbytes=task_nbytes, free_nbytes=psutil.virtual_memory().available)
+        free_nbytes = min(psutil.virtual_memory().available, MEMORY_LIMIT)  # containers and batch jobs have a limit
+        slots = slots_for(workers, task_nbytes=task_nbytes, free_nbytes=free_nbytes)
         threads = workers.processes is None
         cluster = LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=1 if threads else slots,
@@ -162,6 +175,22 @@ def _wait_for_worker(client: Client, workers: Workers) -> None:
                 expected=f"a worker within {_WORKER_SECONDS} seconds",
                 got="none",
                 fix="start workers: dask worker ADDRESS",
+            )
+        ) from error
+
+
+def _reports(client: Client, workers: Workers, paths: Sequence[str]) -> dict[str, WorkerReport]:
+    """Ask every worker what it has."""
+    try:
+        return dict(client.run(report, list(paths)))
+    except Exception as error:  # whatever keeps a worker from importing Headrace
+        raise ConfigError(
+            describe(
+                "workers cannot run Headrace",
+                where=workers.scheduler or workers.scheduler_file or "",
+                expected="the same version of Headrace and its libraries on every worker",
+                got=f"{type(error).__name__}: {error}",
+                fix="install Headrace into the environment that workers start from",
             )
         ) from error
 

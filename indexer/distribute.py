@@ -12,6 +12,7 @@ from typing import Any
 from distributed import Client, as_completed
 
 from headrace.indexer.cluster import Workers, connected
+from headrace.indexer.memory import gate
 from headrace.indexer.parts import to_table, write_part
 from headrace.indexer.progress import Progress, Showing
 from headrace.indexer.read_unit import BadChunkPolicy, scan_unit
@@ -37,8 +38,8 @@ class ScanTask:
 
     @property
     def peak_nbytes(self) -> int:
-        """Memory the task takes at most, results aside: one unit's chunks, and the codec's copy of them."""
-        return 2 * max(u.nbytes for u in self.units)
+        """Memory the task takes at most, results aside: one unit's chunks as stored, decoded, and the codec's copy."""
+        return max(2 * u.nbytes + u.stored_nbytes for u in self.units)
 
 
 def run_task(task: ScanTask) -> tuple[int, int]:
@@ -51,7 +52,8 @@ def run_task(task: ScanTask) -> tuple[int, int]:
 def _outcome(task: ScanTask) -> tuple[int, int] | HeadraceError:
     """Run a task on a worker; an error of ours comes back as a value, so that Dask logs no traceback of its own."""
     try:
-        return run_task(task)
+        with gate.entered(task.peak_nbytes):
+            return run_task(task)
     except HeadraceError as error:
         return error
 
@@ -71,7 +73,8 @@ def run_tasks(tasks: Sequence[ScanTask], workers: Workers, progress: Progress, *
     progress.start(num_units=num_units, num_kept=num_kept, nbytes=sum(t.nbytes for t in tasks))
     with Showing(progress):
         try:
-            with connected(workers, task_nbytes=max(t.peak_nbytes for t in tasks)) as client:
+            paths = sorted({tasks[0].folder, *(u.uri for t in tasks for u in t.units)})
+            with connected(workers, task_nbytes=max(t.peak_nbytes for t in tasks), paths=paths) as client:
                 for units, nbytes in _results(client, tasks):
                     done += units
                     progress.advance(num_units=units, nbytes=nbytes)

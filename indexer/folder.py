@@ -1,10 +1,13 @@
 """The output folder: whose it is, that one builder at a time works in it, and what is cleared away."""
 
+import errno
 import fcntl
+import logging
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.manifest import MANIFEST_NAME, PARTS_FOLDER
@@ -12,6 +15,9 @@ from headrace.schemas.tables import TABLES
 
 VIEWS_NAME = "views.sql"
 _LOCK_NAME = "lock"
+_NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
+"""What parallel file systems of clusters answer where locks are switched off."""
+_log = logging.getLogger(__name__)
 
 
 def check_folder(out: Path) -> None:
@@ -75,24 +81,32 @@ def claimed(out: Path) -> Iterator[Path]:
             )
         ) from error
     with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise ConfigError(
-                describe(
-                    "another build works in this folder",
-                    where=str(out),
-                    expected="one builder at a time",
-                    got="a held lock",
-                    fix="wait for it, or choose another --out",
-                )
-            ) from error
+        _hold(lock, out)
         try:
             yield parts
         except BaseException:
             if new and [p.name for p in parts.iterdir()] == [_LOCK_NAME]:
                 shutil.rmtree(out)
             raise
+
+
+def _hold(lock: TextIO, out: Path) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ConfigError(
+            describe(
+                "another build works in this folder",
+                where=str(out),
+                expected="one builder at a time",
+                got="a held lock",
+                fix="wait for it, or choose another --out",
+            )
+        ) from error
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        _log.warning("%s: this file system takes no locks; let no second build work in the folder", out)
 
 
 def clear(out: Path) -> None:

@@ -1,10 +1,9 @@
 """Part files: the results of the scan, one file per task, one row per unit.
 
-A part is written under another name, synced and renamed, so a file with a part's name is whole. Its own name digests
-the keys inside. Rows are keyed by store row, not by the position of a configured basin.
+A file with a part's name is whole. Its name digests the keys inside. Rows are keyed by store row, not by the position
+of a configured basin.
 """
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headrace.indexer.fingerprint import digest
+from headrace.indexer.output import written
 from headrace.indexer.read_unit import UnitResult
 from headrace.schemas.errors import SourceError, describe
 
@@ -108,9 +108,8 @@ def write_part(folder: Path, table: pa.Table) -> str:
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
-    """Write a table under another name, sync it, and rename it to ``path``; equal tables give equal bytes."""
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with unfinished.open("wb") as file:
+    """Write a table whole or not at all; equal tables give equal bytes."""
+    with written(path) as file:
         pq.write_table(
             table,
             file,
@@ -122,9 +121,6 @@ def write_parquet(table: pa.Table, path: Path) -> None:
             use_dictionary=True,
             write_statistics=True,
         )
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
 
 
 def finished_units(folder: Path, *, accept_errors: bool) -> dict[str, str]:

@@ -53,6 +53,8 @@ class ScanUnit:
         float64 bytes, one area per row, with ``per_area``; empty otherwise.
     nbytes
         Raw bytes once decoded.
+    stored_nbytes
+        Bytes of its largest stored object.
     """
 
     key: str
@@ -68,6 +70,7 @@ class ScanUnit:
     rule: DecodeRule
     area: bytes
     nbytes: int
+    stored_nbytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +203,7 @@ def _units_of(
                     rule=variable.rule,
                     area=area,
                     nbytes=(rows[1] - rows[0]) * (steps[1] - steps[0]) * itemsize,
+                    stored_nbytes=max((stat.nbytes for stat in stats if stat is not None), default=0),
                 )
             )
     return units, _absent_zeros(dataset.dataset_id, variable, stored, lacking, num_chunks)

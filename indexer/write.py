@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from headrace.indexer.folder import VIEWS_NAME
+from headrace.indexer.output import written
 from headrace.indexer.parts import write_parquet
 from headrace.schemas.config import Config
 from headrace.schemas.manifest import MANIFEST_NAME, IndexManifest, TableEntry
@@ -22,14 +23,19 @@ def write_index(
     """Write tables, views and manifest into ``out`` and return the manifest."""
     staged = {name: out / f"{name}.parquet.new.tmp" for name in tables}
     entries = {}
-    for name, table in tables.items():
-        write_parquet(table, staged[name])
-        entries[name] = TableEntry(
-            path=f"{name}.parquet",
-            num_rows=table.num_rows,
-            nbytes=staged[name].stat().st_size,
-            sha256=_sha256(staged[name]),
-        )
+    try:
+        for name, table in tables.items():
+            write_parquet(table, staged[name])
+            entries[name] = TableEntry(
+                path=f"{name}.parquet",
+                num_rows=table.num_rows,
+                nbytes=staged[name].stat().st_size,
+                sha256=_sha256(staged[name]),
+            )
+    except BaseException:
+        for path in staged.values():
+            path.unlink(missing_ok=True)
+        raise
     manifest = IndexManifest(config=config, tables=entries, parts=tuple(sorted(parts)))
     (out / MANIFEST_NAME).unlink(missing_ok=True)
     for name, path in staged.items():
@@ -42,12 +48,8 @@ def write_index(
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with unfinished.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
+    with written(path) as file:
+        file.write(text.encode())
 
 
 def _sha256(path: Path) -> str:

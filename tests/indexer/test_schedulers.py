@@ -1,44 +1,17 @@
-"""Who computes which part leaves no trace: threads, processes, a running cluster, and a client that was killed."""
+"""Who computes which part leaves no trace: threads, processes, a running cluster."""
 
 import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 from distributed import LocalCluster
 
 from headrace.indexer import build_index, units
 from headrace.indexer.cluster import Workers, slots_for
-from headrace.schemas.config_io import dump_config
 from headrace.schemas.errors import ConfigError, ReadError, SourceError
 from indexing import config, dataset, table_bytes
 from synthetic import write_store
 
 pytestmark = pytest.mark.slow
-
-# Small units and slow scans, so that a signal finds the build half done. Spawned workers import the file again.
-SLOW_BUILD = """
-import sys, time
-from pathlib import Path
-from headrace.indexer import build_index, distribute, units
-from headrace.indexer.progress import Lines
-from headrace.schemas.config_io import load_config
-
-units.MIN_BIN_STEPS, units.TASK_UNITS = 1, 2
-quick = distribute.scan_unit
-
-def slow(unit, policy):
-    time.sleep(0.05)
-    return quick(unit, policy)
-
-distribute.scan_unit = slow
-if __name__ == "__main__":
-    workers = int(sys.argv[3]) or None
-    build_index(load_config(sys.argv[1]), Path(sys.argv[2]), workers=workers, progress=Lines(sys.stderr))
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -77,49 +50,6 @@ def test_threads_processes_and_a_running_cluster_give_the_same_bytes(settings, t
     expected = table_bytes(tmp_path / "threads")
     assert table_bytes(tmp_path / "processes") == expected
     assert table_bytes(tmp_path / "cluster") == expected
-
-
-def start_slow_build(settings, tmp_path, workers=0):
-    (tmp_path / "c.yaml").write_text(dump_config(settings))
-    (tmp_path / "slow_build.py").write_text(SLOW_BUILD)
-    names = [str(tmp_path / name) for name in ("slow_build.py", "c.yaml", "i")]
-    command = [sys.executable, "-P", *names, str(workers)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-
-
-def wait_for_parts(out: Path, count: int) -> None:
-    deadline = time.monotonic() + 60
-    while len(list((out / "parts").glob("*.parquet"))) < count:
-        assert time.monotonic() < deadline, "the build writes no parts"
-        time.sleep(0.02)
-
-
-def test_build_goes_on_after_kill_9(settings, tmp_path):
-    """F4: only tasks in flight are lost, and the tables are those of an undisturbed build."""
-    process = start_slow_build(settings, tmp_path)
-    wait_for_parts(tmp_path / "i", 3)
-    process.kill()
-    process.communicate()
-    assert not (tmp_path / "i" / "manifest.json").exists()
-    report = build_index(settings, tmp_path / "i")
-    build_index(settings, tmp_path / "undisturbed")
-    assert 6 <= report.scan.units_kept < report.scan.units_kept + report.scan.units_scanned
-    assert table_bytes(tmp_path / "i") == table_bytes(tmp_path / "undisturbed")
-    left = {p.name for p in (tmp_path / "i" / "parts").iterdir()}
-    assert left == {p.name for p in (tmp_path / "undisturbed" / "parts").iterdir()}
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_interrupt_from_a_terminal_stops_at_once_and_says_how_to_go_on(settings, tmp_path, workers):
-    """A terminal signals the whole process group; no worker may drown the line that matters in tracebacks."""
-    process = start_slow_build(settings, tmp_path, workers)
-    wait_for_parts(tmp_path / "i", 2)
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=30)
-    assert "stopped; run the same command again to go on: " in said
-    assert "units are kept" in said
-    assert said.rstrip().endswith("KeyboardInterrupt")
-    assert said.count("Traceback") == 1
 
 
 @pytest.mark.parametrize("workers", [None, 1])

@@ -80,6 +80,7 @@ def some_unit(**changes: Any) -> ScanUnit:
         "rule": DecodeRule(),
         "area": b"",
         "nbytes": 8,
+        "stored_nbytes": 8,
     }
     return ScanUnit(**{**plain, **changes})
 
