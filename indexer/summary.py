@@ -1,4 +1,8 @@
-"""The report of a build on a terminal: three small tables and the warnings, within 100 columns."""
+"""The report of a build on a terminal: small tables and the warnings, within 100 columns."""
+
+from collections.abc import Iterable
+from itertools import groupby
+from operator import attrgetter
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -22,7 +26,8 @@ def print_summary(report: BuildReport, console: Console) -> None:
 
 def render(report: BuildReport) -> RenderableType:
     """Return the report as something rich prints."""
-    parts: list[RenderableType] = [_windows(report.splits), _variables(report.variables)]
+    parts: list[RenderableType] = [_windows(report.splits)]
+    parts += [_variables(name, found) for name, found in groupby(report.variables, key=attrgetter("dataset_id"))]
     parts += [Text(f"- {note}", style="dim") for note in report.notes]
     parts += [Text(f"! {warning}", style="yellow") for warning in report.warnings]
     parts.append(Text(_last_line(report)))
@@ -31,7 +36,7 @@ def render(report: BuildReport) -> RenderableType:
 
 def _windows(splits: tuple[SplitReport, ...]) -> Table:
     table = Table(title="Windows", title_justify="left", box=None, pad_edge=False)
-    table.add_column("data set")
+    table.add_column("data set", overflow="fold")
     table.add_column("split")
     for name in ("basins", "windows"):
         table.add_column(name, justify="right")
@@ -49,15 +54,16 @@ def _windows(splits: tuple[SplitReport, ...]) -> Table:
     return table
 
 
-def _variables(variables: tuple[VariableReport, ...]) -> Table:
-    table = Table(title="Variables (mean to max: training values)", title_justify="left", box=None, pad_edge=False)
-    for name in ("data set", "variable", "role", "unit"):
-        table.add_column(name)
+def _variables(dataset_id: str, variables: Iterable[VariableReport]) -> Table:
+    title = f"Variables of {dataset_id} (mean to max: training values)"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in ("variable", "role", "unit"):
+        table.add_column(name, overflow="fold")  # names that begin alike must not be cut to the same text
     for name in ("missing", "mean", "std", "min", "max"):
         table.add_column(name, justify="right", no_wrap=True)
     for v in variables:
         numbers = (_number(x) for x in (v.mean, v.std, v.low, v.high))
-        table.add_row(v.dataset_id, v.variable, v.role, v.unit or "-", f"{v.missing_share:.1%}", *numbers)
+        table.add_row(v.variable, v.role, v.unit or "-", f"{v.missing_share:.1%}", *numbers)
     return table
 
 

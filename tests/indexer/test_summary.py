@@ -48,6 +48,18 @@ def test_summary_fits_100_columns_and_counts_every_window(tmp_path, monkeypatch)
         assert said in text
 
 
+def test_names_that_begin_alike_are_told_apart_on_a_narrow_terminal(tmp_path, monkeypatch):
+    names = [f"temperature_{which}_of_the_second_product" for which in ("maximum", "minimum")]
+    store = write_store(tmp_path / "s.zarr", variables=(*names, "streamflow"), steps=20)
+    report, _ = build_inline(config({"camels_us_daily": dataset(store)}), tmp_path / "i", monkeypatch)
+    stream = io.StringIO()
+    print_summary(report, Console(file=stream, width=80))
+    table = stream.getvalue().split("Variables of ")[1].split("missing rule")[0]
+    assert "…" not in table
+    column = slice(table.splitlines()[1].index("variable"), table.splitlines()[1].index("role"))
+    assert "".join(line[column].strip() for line in table.splitlines()[2:]).startswith("".join((*names, "streamflow")))
+
+
 def test_shares_and_reasons_are_those_of_the_tables(tmp_path, monkeypatch):
     """I12: record of 10, window of 4: every window that is not served has a reason and a count."""
     holes = np.zeros((2, 10), bool)
