@@ -7,7 +7,6 @@ import zarr
 from headrace.indexer.decode_rules import AbsentPolicy, build_rule, refuse_hidden_sign
 from headrace.indexer.facts import VariableFacts
 from headrace.schemas.errors import ConfigError, SourceError, describe
-from headrace.schemas.time_axis import TimeAxis
 from headrace.schemas.variables import Role, VariableConfig
 from headrace.store import BASIN_DIM, TIME_DIM, StoredArray, array_names, open_array
 
@@ -78,12 +77,12 @@ def _non_numeric(group: zarr.Group, uri: str, array: str, role: Role) -> SourceE
     )
 
 
-def check_extent(stored: StoredArray, *, rows: int, axis: TimeAxis | None) -> None:
+def check_extent(stored: StoredArray, *, rows: int, steps: int | None) -> None:
     """Refuse an array that is longer or shorter than its coordinates."""
     grid = stored.grid
     pairs = [(BASIN_DIM, grid.basin.extent, rows)]
-    if axis is not None:
-        pairs.append((TIME_DIM, grid.time.extent, axis.num_steps))
+    if steps is not None:
+        pairs.append((TIME_DIM, grid.time.extent, steps))
     for dim, extent, expected in pairs:
         if extent != expected:
             raise SourceError(

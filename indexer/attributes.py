@@ -121,6 +121,6 @@ class _Reader:
         )
         if stored is None:
             return VariableFacts(name=name, role="static", position=position, config=wanted, unit=wanted.unit or "")
-        check_extent(stored, rows=self.num_rows, axis=None)
+        check_extent(stored, rows=self.num_rows, steps=None)
         absent = self.config.missing.absent_chunk
         return resolve(stored, name=name, role="static", position=position, config=wanted, absent=absent)

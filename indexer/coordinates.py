@@ -4,13 +4,14 @@ Ids may be stored as any kind of text. Numbers are refused: an integer has lost 
 """
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from headrace.schemas.dates import decode_seconds
+from headrace.indexer.time_order import FixTime, mended
 from headrace.schemas.errors import ConfigError, SourceError, describe
 from headrace.schemas.time_axis import TimeAxis, find_segments
 from headrace.store import BASIN_DIM, TIME_DIM, array_names
@@ -55,8 +56,27 @@ def read_vector(group: zarr.Group, uri: str, name: str) -> tuple[NDArray[Any], d
     return values, dict(array.attrs)
 
 
-def read_time_axis(group: zarr.Group, uri: str) -> TimeAxis:
-    """Return the regular segments of the store's time axis.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreTime:
+    """The time coordinate of a store.
+
+    Parameters
+    ----------
+    axis
+        Regular segments, in the order of the index.
+    order
+        int64 [steps of the index], stored step of each; None unless the axis was mended.
+    num_stored
+        Stored steps.
+    """
+
+    axis: TimeAxis
+    order: NDArray[np.int64] | None
+    num_stored: int
+
+
+def read_time(group: zarr.Group, uri: str, fix_time: FixTime = "none") -> StoreTime:
+    """Return the time axis of a store, mended if asked for.
 
     Raises
     ------
@@ -81,7 +101,8 @@ def read_time_axis(group: zarr.Group, uri: str) -> TimeAxis:
             )
         )
     calendar = str(attributes.get("calendar", "standard")).lower()
-    return find_segments(decode_seconds(values, units, calendar, where), calendar, where)
+    seconds, order = mended(values, units, calendar, where, fix_time)
+    return StoreTime(axis=find_segments(seconds, calendar, where), order=order, num_stored=values.size)
 
 
 def read_basin_ids(group: zarr.Group, uri: str, *, id_width: int | None, key: str) -> list[str]:

@@ -72,6 +72,8 @@ class DatasetFacts:
         Variable name (or ``@area:NAME``) to float64 [num_basins].
     fingerprint
         Digest of the metadata and coordinates that the index rests on.
+    time_order
+        int64 [steps], stored step of each step; None where they are the same.
     """
 
     dataset_id: str
@@ -83,6 +85,7 @@ class DatasetFacts:
     variables: tuple[VariableFacts, ...]
     statics: Mapping[str, NDArray[np.float64]]
     fingerprint: str
+    time_order: NDArray[np.int64] | None = None
 
     def series(self) -> list[VariableFacts]:
         """Return the inputs and targets that the store has, sorted by name as the tables are."""

@@ -8,6 +8,9 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from headrace.indexer.facts import VariableFacts
 from headrace.schemas.time_axis import TimeAxis
 from headrace.store import ObjectStat, StoredArray
@@ -45,9 +48,17 @@ def objects_digest(stats: Iterable[ObjectStat | None]) -> str:
     return digest([None if s is None else s.fingerprint for s in stats])
 
 
-def store_fingerprint(variables: Sequence[VariableFacts], ids: Sequence[str], axis: TimeAxis) -> str:
+def order_digest(order: NDArray[np.int64] | None) -> str:
+    """Return the digest of an order; '' where steps are stored as they are indexed."""
+    return "" if order is None else digest(order.tolist())
+
+
+def store_fingerprint(
+    variables: Sequence[VariableFacts], ids: Sequence[str], axis: TimeAxis, order: NDArray[np.int64] | None
+) -> str:
     """Return the digest of the metadata of all arrays in use and of the coordinates."""
     # Where a store lies says nothing about what it holds.
     arrays = sorted((v.stored.name, metadata_digest(v.stored)) for v in variables if v.stored is not None)
     times = [(s.start, s.stop, s.seconds) for s in axis.segments]
-    return digest(arrays, list(ids), times, axis.step_seconds, axis.calendar)
+    mended = () if order is None else (order.tolist(),)
+    return digest(arrays, list(ids), times, axis.step_seconds, axis.calendar, *mended)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from headrace.indexer.arrays import check_extent, find_array, resolve, variable_key
 from headrace.indexer.attributes import Attributes, look_at_attributes
-from headrace.indexer.coordinates import read_basin_ids, read_time_axis, unique_rows
+from headrace.indexer.coordinates import StoreTime, read_basin_ids, read_time, unique_rows
 from headrace.indexer.facts import AREA_PREFIX, DatasetFacts, Inventory, VariableFacts
 from headrace.indexer.fingerprint import store_fingerprint
 from headrace.indexer.problems import Problems
@@ -21,7 +21,6 @@ from headrace.indexer.statics import check_static_missing
 from headrace.indexer.unit_check import check_units
 from headrace.schemas.config import Config, DatasetConfig
 from headrace.schemas.errors import ConfigError, describe
-from headrace.schemas.time_axis import TimeAxis
 from headrace.schemas.units import per_area_factor
 from headrace.schemas.variables import Role
 from headrace.store import open_group
@@ -55,7 +54,7 @@ def take_inventory(config: Config) -> Inventory:
 class _Coordinates:
     ids: list[str]
     basins: Basins
-    axis: TimeAxis
+    time: StoreTime
 
 
 def _look_at(config: Config, dataset_id: str, problems: Problems) -> DatasetFacts | None:
@@ -73,7 +72,7 @@ def _look_at(config: Config, dataset_id: str, problems: Problems) -> DatasetFact
         attributes = look_at_attributes(config, dataset_id, problems)
     if coordinates is None:
         return None
-    periods = select_periods(settings, coordinates.axis, key=key, problems=problems)
+    periods = select_periods(settings, coordinates.time.axis, key=key, problems=problems)
     if attributes is None:
         return None
     ids, basins = coordinates.ids, coordinates.basins
@@ -94,13 +93,14 @@ def _look_at(config: Config, dataset_id: str, problems: Problems) -> DatasetFact
     return DatasetFacts(
         dataset_id=dataset_id,
         config=settings,
-        axis=coordinates.axis,
+        axis=coordinates.time.axis,
         basins=basins,
         num_store_rows=len(ids),
         periods=periods,
         variables=variables,
         statics=statics,
-        fingerprint=store_fingerprint(variables, ids, coordinates.axis),
+        fingerprint=store_fingerprint(variables, ids, coordinates.time.axis, coordinates.time.order),
+        time_order=coordinates.time.order,
     )
 
 
@@ -110,24 +110,15 @@ def _look_at_coordinates(
     uri = settings.timeseries
     ids: list[str] | None = None
     basins: Basins | None = None
-    axis: TimeAxis | None = None
+    time: StoreTime | None = None
     with problems.collecting():
         ids = read_basin_ids(group, uri, id_width=settings.id_width, key=key)
         rows = unique_rows(ids, policy=settings.duplicate_basins, where=uri, key=key)
         basins = select_basins(rows, settings, key=key, uri=uri)
     with problems.collecting():
-        if settings.fix_time != "none":
-            raise ConfigError(
-                describe(
-                    "time axes are not mended yet",
-                    where=f"{key}.fix_time",
-                    expected="none",
-                    got=settings.fix_time,
-                    fix="sort the store by time and keep one row per time, then leave fix_time out",
-                )
-            )
-        axis = read_time_axis(group, uri)
-    return None if ids is None or basins is None or axis is None else _Coordinates(ids, basins, axis)
+        time = read_time(group, uri, settings.fix_time)
+        problems.remarks += _mended_remark(key, settings.fix_time, time)
+    return None if ids is None or basins is None or time is None else _Coordinates(ids, basins, time)
 
 
 def _look_at_series(
@@ -148,7 +139,7 @@ def _look_at_series(
                     facts = VariableFacts(name=name, role=role, position=place, config=wanted, unit=wanted.unit or "")
                 else:
                     if coordinates is not None:
-                        check_extent(stored, rows=len(coordinates.ids), axis=coordinates.axis)
+                        check_extent(stored, rows=len(coordinates.ids), steps=coordinates.time.num_stored)
                     absent = config.missing.absent_chunk
                     facts = resolve(stored, name=name, role=role, position=place, config=wanted, absent=absent)
                 found.append(facts)
@@ -200,6 +191,16 @@ def _check_declared(config: Config, dataset_id: str) -> None:
                 fix="name the array, or declare the variable with required: false, so that it is filled on purpose",
             )
         )
+
+
+def _mended_remark(key: str, fix_time: str, time: StoreTime) -> list[str]:
+    if time.order is None:
+        return []
+    moved = int(np.flatnonzero(time.order != np.arange(time.order.size)).size)
+    return [
+        f"{key}: time axis mended by fix_time: {fix_time}; {time.num_stored - time.order.size} of {time.num_stored} "
+        f"stored steps left out, {moved} not in their place"
+    ]
 
 
 def _dropped_remark(key: str, basins: Basins, dropped: list[int]) -> list[str]:

@@ -10,9 +10,12 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from headrace.indexer.fingerprint import metadata_digest, objects_digest
+from headrace.indexer.coordinates import read_time
+from headrace.indexer.fingerprint import metadata_digest, objects_digest, order_digest
 from headrace.indexer.scan import Piece, ScanResult, scan
+from headrace.indexer.time_order import FixTime
 from headrace.indexer.units import ScanUnit, stats_of
 from headrace.schemas.errors import ReadError, describe
 from headrace.store import BASIN_DIM, TIME_DIM, ObjectStat, StoredArray, open_array, open_group
@@ -65,7 +68,8 @@ def scan_unit(unit: ScanUnit, policy: BadChunkPolicy) -> UnitResult:
     lost = [
         b for b, stat in zip(bounds, stats, strict=True) if b in bad or (stat is None and unit.rule.absent_is_missing)
     ]
-    scanned = scan(pieces, unit, chunk_starts=[start for start, _ in bounds], lost=lost)
+    order = _order(unit.uri, unit.fix_time, unit.order) if unit.order else None
+    scanned = scan(pieces, unit, chunk_starts=[start for start, _ in bounds], lost=lost, order=order)
     return UnitResult(unit=unit, chunks=_chunks(unit, bounds, stats, bad, scanned), scanned=scanned)
 
 
@@ -84,6 +88,23 @@ def _open(uri: str, name: str, metadata: str) -> StoredArray:
             )
         )
     return stored
+
+
+@lru_cache(maxsize=8)
+def _order(uri: str, fix_time: FixTime, expected: str) -> NDArray[np.int64] | None:
+    """Read once per process which stored step each step is: a task carries the digest alone."""
+    order = read_time(open_group(uri), uri, fix_time).order
+    if order_digest(order) != expected:
+        raise ReadError(
+            describe(
+                "time coordinate changed while the index was built",
+                where=uri,
+                expected="the times seen at the start",
+                got="others",
+                fix="run the same command again",
+            )
+        )
+    return order
 
 
 def _read(

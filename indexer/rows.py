@@ -22,6 +22,7 @@ def all_tables(folded: Folded) -> dict[str, pa.Table]:
     makers = {
         "datasets": _dataset,
         "segments": _segments,
+        "time_order": _time_order,
         "periods": _periods,
         "basins": _basins,
         "variables": _variables,
@@ -92,6 +93,14 @@ def _segments(result: DatasetResult) -> Sequence[_Columns]:
         }
         for i, s in enumerate(axis.segments)
     )
+
+
+def _time_order(result: DatasetResult) -> Sequence[_Columns]:
+    order = result.facts.time_order
+    if order is None:
+        return []
+    step = np.arange(order.size, dtype=np.int32)
+    return [{"dataset_id": result.facts.dataset_id, "step": step, "store_step": order.astype(np.int32)}]
 
 
 def _periods(result: DatasetResult) -> Sequence[_Columns]:

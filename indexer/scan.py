@@ -64,6 +64,7 @@ def scan(
     *,
     chunk_starts: Sequence[int],
     lost: Sequence[tuple[int, int]] = (),
+    order: NDArray[np.int64] | None = None,
     block_values: int = BLOCK_VALUES,
 ) -> ScanResult:
     """Scan the raw values of a unit.
@@ -75,16 +76,19 @@ def scan(
     unit
         Where they come from and what they mean.
     chunk_starts
-        First step of each time chunk.
+        First stored step of each time chunk.
     lost
-        Step ranges that are missing whatever the pieces hold: absent or unreadable chunks.
+        Stored step ranges that are missing whatever the pieces hold: absent or unreadable chunks.
+    order
+        Stored step of each step of the unit, where the time axis was mended.
     block_values
         Upper bound for the values of one block; does not change the result.
     """
-    (first_row, last_row), (first_step, last_step) = unit.rows, unit.steps
+    (first_row, last_row), (first_step, last_step) = unit.rows, (pieces[0].start, pieces[-1].stop)
     area = np.frombuffer(unit.area, dtype="<f8") if unit.area else None
     height = min(max(1, block_values // (last_step - first_step)), last_row - first_row)
     buffer = np.empty((height, last_step - first_step))
+    per_stored_step = np.zeros(last_step - first_step, dtype=np.int64)
     sums = _Sums(unit)
     runs: list[Runs] = []
     for top in range(0, last_row - first_row, height):
@@ -98,9 +102,12 @@ def scan(
                 values[:, steps.start - first_step : steps.stop - first_step] = decoded
         for start, stop in lost:
             values[:, start - first_step : stop - first_step] = np.nan
+        if order is not None:
+            per_stored_step += (~np.isnan(values)).sum(axis=0)
+            values = np.take(values, order, axis=1)
         runs.append(sums.add(values, first_row + top))
     found = join(runs)
-    per_step = observed_per_step(found, first_step, last_step)
+    per_step = observed_per_step(found, first_step, last_step) if order is None else per_stored_step
     valid_count = np.add.reduceat(per_step, np.asarray(chunk_starts) - first_step)
     return ScanResult(runs=found, moments=sums.moments(), valid_count=valid_count)
 

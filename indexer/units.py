@@ -13,7 +13,8 @@ import numpy as np
 
 from headrace.indexer.decode_rules import AbsentPolicy, absent_is_zero
 from headrace.indexer.facts import DatasetFacts, Inventory, VariableFacts
-from headrace.indexer.fingerprint import digest, layout_digest, metadata_digest, objects_digest
+from headrace.indexer.fingerprint import digest, layout_digest, metadata_digest, objects_digest, order_digest
+from headrace.indexer.time_order import FixTime
 from headrace.schemas.errors import SourceError, describe
 from headrace.schemas.grid import ChunkGrid
 from headrace.schemas.variables import DecodeRule
@@ -55,6 +56,9 @@ class ScanUnit:
         Raw bytes once decoded.
     stored_nbytes
         Bytes of its largest stored object.
+    fix_time, order
+        How the time axis was mended, and the digest of the outcome; '' where steps are as stored. A unit of a mended
+        axis spans all of it, because any stored step may come first.
     """
 
     key: str
@@ -71,6 +75,8 @@ class ScanUnit:
     area: bytes
     nbytes: int
     stored_nbytes: int
+    fix_time: FixTime = "none"
+    order: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +175,7 @@ def _units_of(
 ) -> tuple[list[ScanUnit], list[AbsentZeros]]:
     grid, edges = stored.grid, cut_edges(dataset)
     layout, metadata = layout_digest(stored), metadata_digest(stored)
-    itemsize = stored.dtype.itemsize
+    itemsize, order = stored.dtype.itemsize, order_digest(dataset.time_order)
     units: list[ScanUnit] = []
     lacking: list[tuple[int, int]] = []
     num_chunks = 0
@@ -179,15 +185,16 @@ def _units_of(
         area = (
             b"" if variable.area is None else np.ascontiguousarray(variable.area[slice(*rows)], dtype="<f8").tobytes()
         )
-        for first, stop in time_bins(grid):
-            steps = (grid.time.bounds(first)[0], grid.time.bounds(stop - 1)[1])
+        for first, stop in time_bins(grid) if not order else [(0, grid.time.num_chunks)]:
+            stored_steps = (grid.time.bounds(first)[0], grid.time.bounds(stop - 1)[1])
+            steps = stored_steps if not order else (0, dataset.axis.num_steps)
             stats = [stored.stat(basin_chunk, t) for t in range(first, stop)]
             num_chunks += len(stats)
             lacking += [(basin_chunk, first + i) for i, stat in enumerate(stats) if stat is None]
             objects = objects_digest(stats)
             cuts = (steps[0], *(e for e in edges if steps[0] < e < steps[1]), steps[1])
             place = (stored.uri, stored.name, layout, basin_chunk, first, stop, rows, steps)
-            meaning = (variable.rule.digest(), area.hex(), cuts, SCAN_VERSION)
+            meaning = (variable.rule.digest(), area.hex(), cuts, SCAN_VERSION, *([order] if order else []))
             units.append(
                 ScanUnit(
                     key=digest(place, objects, meaning),
@@ -202,8 +209,10 @@ def _units_of(
                     cuts=cuts,
                     rule=variable.rule,
                     area=area,
-                    nbytes=(rows[1] - rows[0]) * (steps[1] - steps[0]) * itemsize,
+                    nbytes=(rows[1] - rows[0]) * (stored_steps[1] - stored_steps[0]) * itemsize,
                     stored_nbytes=max((stat.nbytes for stat in stats if stat is not None), default=0),
+                    fix_time=dataset.config.fix_time if order else "none",
+                    order=order,
                 )
             )
     return units, _absent_zeros(dataset.dataset_id, variable, stored, lacking, num_chunks)

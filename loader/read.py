@@ -179,6 +179,8 @@ class GroupReader:
         block = decode(picked, rule, area=area)
         for steps in absent:
             block[:, steps] = np.nan
+        if opened.source.time_order is not None:
+            block = np.take(block, opened.source.time_order, axis=1)
         is_input = variable.role == "input"
         column = opened.columns[v]
         scaling = self._scaling[variable.role][group.dataset]

@@ -33,7 +33,7 @@ class ReadGroup:
     basin_start, basin_stop
         Store rows.
     step_start, step_stop
-        Steps, from chunk edge to chunk edge.
+        Stored steps, from chunk edge to chunk edge; all of them where the time axis was mended.
     slots
         int64, slots whose rows the group fills, ascending.
     """
@@ -161,6 +161,8 @@ def _groups(
     together = max(min(most_nbytes // chunk_nbytes, len(variables)), 1)
     chunks = max(most_nbytes // (chunk_nbytes * together), 1)
     needed = time_grid.chunks_of(int(layout.first[slots].min()), int(layout.last[slots].max()))
+    if opened.source.time_order is not None:  # any stored step may be any step: all of them are read together
+        chunks, needed = time_grid.num_chunks, range(time_grid.num_chunks)
     return [
         ReadGroup(
             dataset=number,

@@ -67,6 +67,8 @@ class DatasetSource:
         Area array → float64 [num_basins].
     chunks
         Variable name → facts of its stored objects.
+    time_order
+        int64 [steps], stored step of each step, where the time axis was mended; None where they are the same.
     """
 
     dataset_id: str
@@ -79,6 +81,7 @@ class DatasetSource:
     targets: tuple[SourceVariable, ...]
     areas: dict[str, NDArray[np.float64]]
     chunks: dict[str, ChunkFacts]
+    time_order: NDArray[np.int64] | None = None
 
     @property
     def num_basins(self) -> int:
@@ -117,6 +120,7 @@ def load_sources(index: Index, dataset_ids: tuple[str, ...]) -> list[DatasetSour
                 targets=columns["target"],
                 areas=_areas(index, dataset_id, basins.num_rows),
                 chunks=_chunks(index, dataset_id, present),
+                time_order=_time_order(index, dataset_id),
             )
         )
     return sources
@@ -140,6 +144,11 @@ def _areas(index: Index, dataset_id: str, num_basins: int) -> dict[str, NDArray[
         area[table.column("basin").to_numpy()[rows]] = table.column("value").to_numpy()[rows]
         areas[name.removeprefix(AREA_PREFIX)] = area
     return areas
+
+
+def _time_order(index: Index, dataset_id: str) -> NDArray[np.int64] | None:
+    order = index.fetch("time_order", dataset_id=dataset_id).column("store_step").to_numpy()
+    return order.astype(np.int64) if order.size else None
 
 
 def _chunks(index: Index, dataset_id: str, variables: list[str]) -> dict[str, ChunkFacts]:

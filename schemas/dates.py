@@ -103,8 +103,7 @@ def decode_seconds(values: NDArray[np.generic], units: str, calendar: str, where
                 fix="store CF numbers",
             )
         )
-    nat = np.iinfo(np.int64).min  # the smallest number of an unsigned type is an ordinary 0
-    bad = np.flatnonzero(~np.isfinite(values) if values.dtype.kind == "f" else values.astype(np.int64) == nat)
+    bad = np.flatnonzero(missing_times(values))
     if bad.size:
         raise SourceError(
             describe(
@@ -112,7 +111,7 @@ def decode_seconds(values: NDArray[np.generic], units: str, calendar: str, where
                 where=f"{where}, index {bad[0]}",
                 expected="a time at every step",
                 got="NaN or NaT",
-                fix="drop the step from the store",
+                fix="drop the step from the store, or set fix_time: drop_duplicates, which leaves it out",
             )
         )
     if unit in _UNIT_PER_SECOND:
@@ -144,6 +143,14 @@ def decode_seconds(values: NDArray[np.generic], units: str, calendar: str, where
         )
     seconds: NDArray[np.int64] = whole.astype(np.int64) + reference
     return seconds
+
+
+def missing_times(values: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Return where a stored time is NaN, infinite or NaT, bool [T]."""
+    if values.dtype.kind == "f":
+        return np.asarray(~np.isfinite(values))
+    nat = np.iinfo(np.int64).min  # the smallest number of an unsigned type is an ordinary 0
+    return np.asarray(values.astype(np.int64) == nat)
 
 
 def _reference_seconds(since: str, calendar: str, where: str) -> int:

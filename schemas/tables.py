@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Raised whenever a reader of an older version would misread the tables."""
 
 _TEXT, _STEP, _COUNT, _VALUE = pa.string(), pa.int32(), pa.int64(), pa.float64()
@@ -47,6 +47,7 @@ DATASETS = _table(
 SEGMENTS = _table(
     "segments", "dataset_id segment", dataset_id=_TEXT, segment=_STEP, start=_STEP, stop=_STEP, time_start=_TEXT
 )
+TIME_ORDER = _table("time_order", "dataset_id step", dataset_id=_TEXT, step=_STEP, store_step=_STEP)
 PERIODS = _table(
     "periods", "dataset_id split",
     dataset_id=_TEXT, split=_TEXT, start=_STEP, stop=_STEP, time_start=_TEXT, time_last=_TEXT,
@@ -95,6 +96,14 @@ STATICS = _table("statics", "dataset_id variable basin", dataset_id=_TEXT, basin
 
 TABLES = {
     t.name: t
-    for t in (DATASETS, SEGMENTS, PERIODS, BASINS, VARIABLES, CHUNKS, RUNS, WINDOWS, DROPPED, MOMENTS, STATS, STATICS)
+    for t in (
+        *(DATASETS, SEGMENTS, TIME_ORDER, PERIODS, BASINS, VARIABLES, CHUNKS),
+        *(RUNS, WINDOWS, DROPPED, MOMENTS, STATS, STATICS),
+    )
 }
-"""Every table by name. ``stats`` uses dataset_id '' for the global scope and basin -1 where no basin is meant."""
+"""Every table by name.
+
+``time_order`` has rows only for data sets whose time axis was mended (``fix_time``). There ``chunks`` counts stored
+steps, and everything else the steps of the mended axis. ``stats`` uses dataset_id '' for the global scope and basin -1
+where no basin is meant.
+"""

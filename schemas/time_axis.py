@@ -118,6 +118,7 @@ def find_segments(seconds: NDArray[np.int64], calendar: str, where: str) -> Time
     bad = np.flatnonzero(steps <= 0)
     if bad.size:
         kind = "repeats a time" if steps[bad[0]] == 0 else "is not sorted"
+        cure = "drop_duplicates" if (np.diff(np.sort(seconds)) == 0).any() else "sort"
         i = int(bad[0]) + 1
         raise SourceError(
             describe(
@@ -125,7 +126,7 @@ def find_segments(seconds: NDArray[np.int64], calendar: str, where: str) -> Time
                 where=f"{where}, index {i}",
                 expected=f"a time after {iso_text(int(seconds[i - 1]), calendar)}",
                 got=iso_text(int(seconds[i]), calendar),
-                fix="sort the store by time and keep one row per time",
+                fix=f"sort the store by time and keep one step per time, or set fix_time: {cure}",
             )
         )
     step = int(steps.min())

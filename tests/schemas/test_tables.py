@@ -10,6 +10,7 @@ COLUMNS = {  # the contract of DESIGN section 3
     "datasets": "dataset_id timeseries_uri attributes_uri num_basins num_steps time_start step_seconds calendar weight"
     " fingerprint",
     "segments": "dataset_id segment start stop time_start",
+    "time_order": "dataset_id step store_step",
     "periods": "dataset_id split start stop time_start time_last",
     "basins": "dataset_id basin basin_id store_row splits",
     "variables": "dataset_id variable role array unit scale offset storage_fill_value model_fill_value dtype dims"

@@ -1,0 +1,4 @@
+SELECT store_step
+FROM time_order
+WHERE dataset_id = $dataset_id
+ORDER BY step
