@@ -93,7 +93,8 @@ def fresh_epoch(make: Callable[..., headrace.WindowLoader], budget: int) -> floa
 def bare(shape: StoreShape, args: argparse.Namespace, num_threads: int) -> float:
     """Return windows per second of nothing but ``index_select`` into a buffer that is used again."""
     width, length = shape.variables - 1, args.length
-    pool = torch.zeros(shape.basins * shape.steps, width)
+    # Filled, because untouched pages would all be the same page of zeros and stay in the cache.
+    pool = torch.rand(shape.basins * shape.steps, width)
     view = pool.as_strided((pool.shape[0] - length + 1, length * width), (width, 1))
     batches = args.windows // args.batch_size // num_threads
     rows = torch.from_numpy(np.random.default_rng(0).integers(0, view.shape[0], batches * args.batch_size))

@@ -61,7 +61,10 @@ def join(parts: list[Runs]) -> Runs:
     if not parts:
         return Runs.none()
     row, start, stop = (np.concatenate([getattr(p, n) for p in parts]) for n in ("row", "start", "stop"))
-    order = np.lexsort((start, row))
+    place = row.astype(np.int64) << 32 | start
+    if (place[1:] > place[:-1]).all():
+        return Runs(row=row, start=start, stop=stop)
+    order = np.argsort(place, kind="stable")
     return Runs(row=row[order], start=start[order], stop=stop[order])
 
 
@@ -80,10 +83,3 @@ def observed_per_step(runs: Runs, start: int, stop: int) -> NDArray[np.int64]:
     opened = np.bincount(runs.start - start, minlength=stop - start + 1)
     closed = np.bincount(runs.stop - start, minlength=stop - start + 1)
     return np.cumsum(opened - closed)[: stop - start]
-
-
-def observed_per_row(runs: Runs, start: int, stop: int, *, first_row: int, num_rows: int) -> NDArray[np.int64]:
-    """Return the steps of [start, stop) observed in each row, int64 [S]."""
-    inside = np.minimum(runs.stop, stop).astype(np.int64) - np.maximum(runs.start, start)
-    weights = np.maximum(inside, 0)
-    return np.bincount(runs.row - first_row, weights=weights, minlength=num_rows).astype(np.int64)

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.decode import decode
-from headrace.indexer.runs import Runs, find_runs, join, observed_per_row, observed_per_step, whole_rows
+from headrace.indexer.runs import Runs, find_runs, join, observed_per_step, whole_rows
+from headrace.indexer.sums import add_rows
 from headrace.indexer.units import ScanUnit
 from headrace.schemas.moments import Moments
 
 BLOCK_VALUES = 1 << 17
-"""Values decoded at once: with float64 temporaries about two megabytes, the cache of one core."""
+"""Values decoded at once: with raw values and temporaries about two megabytes, the cache of one core."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ def scan(
     (first_row, last_row), (first_step, last_step) = unit.rows, (pieces[0].start, pieces[-1].stop)
     area = np.frombuffer(unit.area, dtype="<f8") if unit.area else None
     height = min(max(1, block_values // (last_step - first_step)), last_row - first_row)
-    buffer = np.empty((height, last_step - first_step))
+    buffer = np.empty((height, last_step - first_step), dtype=np.float32)
     per_stored_step = np.zeros(last_step - first_step, dtype=np.int64)
     sums = _Sums(unit)
     runs: list[Runs] = []
@@ -117,41 +118,24 @@ class _Sums:
 
     def __init__(self, unit: ScanUnit) -> None:
         self._unit = unit
-        self._cuts = list(pairwise(unit.cuts))
-        shape = (unit.rows[1] - unit.rows[0], len(self._cuts))
+        self._cuts = np.asarray(unit.cuts, dtype=np.int64) - unit.steps[0]
+        shape = (unit.rows[1] - unit.rows[0], self._cuts.size - 1)
         self._count = np.zeros(shape, dtype=np.int64)
         self._mean, self._m2 = np.zeros(shape), np.zeros(shape)
         self._low, self._high = np.full(shape, np.nan), np.full(shape, np.nan)
 
-    def add(self, values: NDArray[np.float64], first_row: int) -> Runs:
-        """Take in canonical rows, float64 [S, T] with NaN missing, and return their runs; overwrites ``values``."""
+    def add(self, values: NDArray[np.float32], first_row: int) -> Runs:
+        """Take in canonical rows, float32 [S, T] with NaN missing, and return their runs."""
         num_rows = values.shape[0]
         rows = slice(first_row - self._unit.rows[0], first_row - self._unit.rows[0] + num_rows)
-        origin = self._unit.steps[0]
-        parts = [values[:, start - origin : stop - origin] for start, stop in self._cuts]
-        for k, part in enumerate(parts):
-            np.fmin.reduce(part, axis=1, out=self._low[rows, k])
-            np.fmax.reduce(part, axis=1, out=self._high[rows, k])
-        sums = [part.sum(axis=1) for part in parts]
-        # No value is infinite, so a sum is NaN exactly where a value is missing.
-        missing = np.isnan(values) if any(np.isnan(s).any() for s in sums) else None
-        if missing is None:
-            runs = whole_rows(np.arange(first_row, first_row + num_rows), *self._unit.steps)
-        else:
-            runs = find_runs(~missing, first_row=first_row, first_step=origin)
-            np.copyto(values, 0.0, where=missing)
-            sums = [part.sum(axis=1) for part in parts]
-        for k, (part, (start, stop)) in enumerate(zip(parts, self._cuts, strict=True)):
-            count: NDArray[np.int64] | int = stop - start
-            if missing is not None:
-                count = observed_per_row(runs, start, stop, first_row=first_row, num_rows=num_rows)
-            mean = sums[k] / np.maximum(count, 1)
-            part -= mean[:, None]
-            if missing is not None:
-                np.copyto(part, 0.0, where=missing[:, start - origin : stop - origin])
-            self._count[rows, k], self._mean[rows, k] = count, mean
-            self._m2[rows, k] = np.einsum("st,st->s", part, part)
-        return runs
+        add_rows(values, self._cuts, self._count[rows], self._mean[rows], self._m2[rows])
+        for k, (start, stop) in enumerate(pairwise(self._cuts)):
+            # Adding 0 makes one zero of the two, whichever the reduction met first.
+            self._low[rows, k] = np.fmin.reduce(values[:, start:stop], axis=1) + np.float32(0)
+            self._high[rows, k] = np.fmax.reduce(values[:, start:stop], axis=1) + np.float32(0)
+        if self._count[rows].sum() == values.size:
+            return whole_rows(np.arange(first_row, first_row + num_rows), *self._unit.steps)
+        return find_runs(~np.isnan(values), first_row=first_row, first_step=self._unit.steps[0])
 
     def moments(self) -> Moments:
         """Return the moments of all rows and cuts."""

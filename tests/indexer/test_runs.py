@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from headrace.indexer.runs import Runs, find_runs, join, observed_per_row, observed_per_step, stitch
+from headrace.indexer.runs import Runs, find_runs, join, observed_per_step, stitch
 from indexing import runs_of
 
 masks = hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, max_side=25))
@@ -34,8 +34,6 @@ def test_stitched_units_give_the_runs_of_the_whole(mask, cuts):
 def test_counts_from_runs_are_counts_of_the_mask(mask):
     runs = find_runs(mask, first_row=3, first_step=7)
     assert observed_per_step(runs, 7, 7 + mask.shape[1]).tolist() == mask.sum(axis=0).tolist()
-    per_row = observed_per_row(runs, 7, 7 + mask.shape[1], first_row=3, num_rows=mask.shape[0])
-    assert per_row.tolist() == mask.sum(axis=1).tolist()
 
 
 def test_no_runs_stay_no_runs():
