@@ -87,12 +87,12 @@ def look_at_attributes(config: Config, dataset_id: str, problems: Problems) -> A
             found = reader.constant(name, wanted, positions[name])
             facts.append(found)
             if found.stored is not None:
-                values[name] = read_static(found.stored, found.rule)
+                values[name] = read_static(found.stored, found.rule, config.missing.on_bad_chunk)
     for text in wanted_areas:
         with problems.collecting():
             found = reader.constant(text, constants.get(text, VariableConfig(physical=text)), -1, required=True)
             assert found.stored is not None
-            read = read_static(found.stored, found.rule)
+            read = read_static(found.stored, found.rule, config.missing.on_bad_chunk)
             areas[text] = Area(values=np.where(read > 0, read, np.nan), unit=found.unit)
     return Attributes(rows=rows, constants=tuple(facts), values=values, areas=areas)
 

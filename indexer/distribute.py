@@ -15,8 +15,9 @@ from headrace.indexer.cluster import Workers, connected
 from headrace.indexer.memory import gate
 from headrace.indexer.parts import to_table, write_part
 from headrace.indexer.progress import Progress, Showing
-from headrace.indexer.read_unit import BadChunkPolicy, scan_unit
+from headrace.indexer.read_unit import scan_unit
 from headrace.indexer.units import ScanUnit
+from headrace.schemas.config import BadChunkPolicy
 from headrace.schemas.errors import HeadraceError, SourceError, describe
 
 MAX_IN_FLIGHT = 2000

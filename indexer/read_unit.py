@@ -7,7 +7,6 @@ says so, missing; it is never taken for absent.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,9 @@ from headrace.indexer.fingerprint import metadata_digest, objects_digest, order_
 from headrace.indexer.scan import Piece, ScanResult, scan
 from headrace.indexer.time_order import FixTime
 from headrace.indexer.units import ScanUnit, stats_of
-from headrace.schemas.errors import ReadError, describe
+from headrace.schemas.config import BadChunkPolicy
+from headrace.schemas.errors import DamagedChunkError, ReadError, describe
 from headrace.store import BASIN_DIM, TIME_DIM, ObjectStat, StoredArray, open_array, open_group
-
-BadChunkPolicy = Literal["error", "missing"]
 
 READ_NBYTES = 4 << 20
 """Chunks are read together up to this size: many tiny ones in one call, large ones into memory that is used again."""
@@ -129,7 +127,7 @@ def _read(
             continue
         try:
             pieces.append(Piece(start=start, stop=stop, raw=stored.read(rows, slice(start, stop))))
-        except ReadError:
+        except DamagedChunkError:
             if policy == "error" and len(group) == 1:
                 raise
             one_by_one, unreadable = _read_one_by_one(stored, rows, [bounds[i] for i in group], policy)
@@ -160,7 +158,7 @@ def _read_one_by_one(
     for start, stop in bounds:
         try:
             raw = stored.read(rows, slice(start, stop))
-        except ReadError:
+        except DamagedChunkError:
             if policy == "error":
                 raise
             bad.add((start, stop))

@@ -7,20 +7,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.decode import decode
-from headrace.schemas.errors import ConfigError, describe
+from headrace.schemas.config import BadChunkPolicy
+from headrace.schemas.errors import ConfigError, DamagedChunkError, describe
 from headrace.schemas.variables import DecodeRule
 from headrace.store import StoredArray
 
 
-def read_static(stored: StoredArray, rule: DecodeRule) -> NDArray[np.float64]:
-    """Return the canonical values of an attribute array, float64 [rows of its store], NaN where missing."""
+def read_static(stored: StoredArray, rule: DecodeRule, policy: BadChunkPolicy) -> NDArray[np.float64]:
+    """Return the canonical values of an attribute array, float64 [rows of its store], NaN where missing.
+
+    Raises
+    ------
+    ReadError
+        A chunk cannot be read, or cannot be decoded and the policy is ``error``.
+    """
     grid = stored.grid.basin
     values = np.full(grid.extent, np.nan)
     for chunk in range(grid.num_chunks):
         start, stop = grid.bounds(chunk)
         if rule.absent_is_missing and stored.stat(chunk, 0) is None:
             continue
-        values[start:stop] = decode(stored.read(slice(start, stop), slice(0, 1)), rule)[:, 0]
+        try:
+            values[start:stop] = decode(stored.read(slice(start, stop), slice(0, 1)), rule)[:, 0]
+        except DamagedChunkError:
+            if policy == "error":
+                raise
     return values
 
 

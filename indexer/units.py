@@ -138,6 +138,11 @@ def plan_scan(inventory: Inventory) -> ScanPlan:
             fresh += [u for u in units if u.key not in seen]
             seen.update(u.key for u in units)
         bundles += bundle({u.key: u for u in fresh}.values())
+        for variable in dataset.of_role("static"):
+            assert variable.stored is not None
+            num_chunks = variable.stored.grid.basin.num_chunks
+            lacking = [(i, 0) for i in range(num_chunks) if variable.stored.stat(i, 0) is None]
+            absent += _absent_zeros(dataset.dataset_id, variable, variable.stored, lacking, num_chunks)
     return ScanPlan(variables=tuple(variables), bundles=tuple(bundles), absent=tuple(absent))
 
 

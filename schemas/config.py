@@ -24,6 +24,7 @@ from headrace.schemas.windows import TargetPolicy, WindowSpec
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 Period = tuple[str, str]
+BadChunkPolicy = Literal["error", "missing"]
 
 
 class _Section(BaseModel):
@@ -140,7 +141,7 @@ class MissingConfig(_Section):
     missing_policy: MissingPolicy = "fill"
     absent_chunk: Literal["valid_zero", "missing", "error"] = "valid_zero"
     static_missing: Literal["error", "impute", "drop"] = "error"
-    on_bad_chunk: Literal["error", "missing"] = "error"
+    on_bad_chunk: BadChunkPolicy = "error"
     unit_mismatch_policy: Literal["warn", "error", "ignore"] = "warn"
 
 

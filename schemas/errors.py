@@ -29,6 +29,10 @@ class ReadError(SourceError):
     """One chunk could not be read or decoded; the message names array, chunk key and byte length."""
 
 
+class DamagedChunkError(ReadError):
+    """The stored bytes of a chunk are no chunk; reading them again would not help, unlike after a fault on the way."""
+
+
 class StaleIndexError(HeadraceError):
     """The store changed after the index was built: run ``build-index`` again."""
 

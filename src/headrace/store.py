@@ -16,7 +16,7 @@ from zarr.errors import ArrayNotFoundError, ContainsArrayError, GroupNotFoundErr
 from zarr.storage import LocalStore
 
 from headrace.schemas.config_io import is_url
-from headrace.schemas.errors import ReadError, SourceError, describe
+from headrace.schemas.errors import DamagedChunkError, ReadError, SourceError, describe
 from headrace.schemas.grid import AxisGrid, ChunkGrid
 
 BASIN_DIM, TIME_DIM = "basin", "time"
@@ -105,7 +105,9 @@ class StoredArray:
         Raises
         ------
         ReadError
-            A chunk could not be read or decoded; names array, chunk keys and byte lengths.
+            A chunk could not be read; names array, chunk keys and byte lengths.
+        DamagedChunkError
+            It was read and could not be decoded.
         """
         try:
             self._check_lengths(basins, steps)
@@ -113,7 +115,11 @@ class StoredArray:
         except (ReadError, MemoryError):
             raise
         except Exception as error:  # each codec has exceptions of its own: zlib.error, EOFError, LZMAError, …
-            raise ReadError(self._unreadable(basins, steps, error)) from error
+            if _is_fault(error):
+                fix = "mend the disk, the network or the rights, then run the same command again"
+                raise ReadError(self._unreadable("chunk cannot be read", basins, steps, error, fix)) from error
+            fix = "write the chunk again from its source, or set missing.on_bad_chunk: missing"
+            raise DamagedChunkError(self._unreadable("chunk cannot be decoded", basins, steps, error, fix)) from error
         if not self.grid.has_time:
             return block[:, None]
         return block.T if self.grid.time_first else block
@@ -135,7 +141,7 @@ class StoredArray:
                     msg = f"{nbytes} bytes stored of {whole}"
                     raise EOFError(msg)
 
-    def _unreadable(self, basins: slice, steps: slice, error: Exception) -> str:
+    def _unreadable(self, what: str, basins: slice, steps: slice, error: Exception, fix: str) -> str:
         chunks = [
             (self.object_key(b, t), self.stat(b, t))
             for b in self.grid.basin.chunks_of(basins.start, basins.stop)
@@ -144,12 +150,17 @@ class StoredArray:
         named = ", ".join(f"{key} ({stat.nbytes} bytes)" for key, stat in chunks[:4] if stat is not None)
         more = f" and {len(chunks) - 4} more" if len(chunks) > 4 else ""
         return describe(
-            "chunk cannot be decoded",
+            what,
             where=f"{self.where}, {named}{more}",
             expected=f"{self.dtype}, basins [{basins.start}, {basins.stop}), steps [{steps.start}, {steps.stop})",
             got=f"{type(error).__name__}: {error}",
-            fix="write the chunk again from its source, or set missing.on_bad_chunk: missing",
+            fix=fix,
         )
+
+
+def _is_fault(error: Exception) -> bool:
+    """Return whether a read failed on its way to the bytes; a codec's own OSError has no number."""
+    return isinstance(error, TimeoutError | ConnectionError) or (isinstance(error, OSError) and error.errno is not None)
 
 
 def open_group(uri: str) -> zarr.Group:

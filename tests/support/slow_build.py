@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 
 from headrace.indexer import distribute, units
-from headrace.indexer.read_unit import BadChunkPolicy, UnitResult, scan_unit
+from headrace.indexer.read_unit import UnitResult, scan_unit
 from headrace.indexer.units import ScanUnit
+from headrace.schemas.config import BadChunkPolicy
 
 _MARK = "HEADRACE_TEST_SLOW_BUILD"
 
