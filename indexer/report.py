@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.indexer.decode_rules import absent_is_zero
-from headrace.indexer.facts import Inventory
+from headrace.indexer.facts import DatasetFacts, Inventory
 from headrace.indexer.fold import DatasetResult, Folded
 from headrace.indexer.units import AbsentZeros, ScanPlan
 from headrace.schemas.config import Split
@@ -14,6 +14,10 @@ from headrace.schemas.manifest import IndexManifest
 
 SENTINELS = (-99.0, -99.9, -999.0, -999.9, -999.99, -9999.0, -9999.9, -99999.0, -32768.0, -32767.0, 9.96921e36, 1e20)
 """Numbers that older files write where nothing was measured."""
+
+
+MANY_CHUNKS, TINY_NBYTES = 10_000, 1 << 20
+"""From so many chunks of fewer bytes on, opening them costs more than reading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +125,21 @@ def _notes(variables: Sequence[VariableReport], inventory: Inventory) -> list[st
     ]
     if zero_filled:
         notes.append(f"fill value 0, so a chunk that was never written reads as 0: target {_listed(zero_filled)}")
+    return notes + [note for dataset in inventory.datasets for note in _tiny_chunks(dataset)]
+
+
+def _tiny_chunks(dataset: DatasetFacts) -> list[str]:
+    notes = []
+    for variable in dataset.series():
+        assert variable.stored is not None
+        grid = variable.stored.grid
+        num_chunks = grid.basin.num_chunks * grid.time.num_chunks
+        nbytes = grid.basin.chunk_size * grid.time.chunk_size * variable.stored.dtype.itemsize
+        if num_chunks >= MANY_CHUNKS and nbytes < TINY_NBYTES:
+            notes.append(
+                f"{dataset.dataset_id}, {variable.name}: {num_chunks:,} stored chunks of {nbytes:,} bytes each; "
+                "with chunks of 1 MB or more a store is read many times faster"
+            )
     return notes
 
 

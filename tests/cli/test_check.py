@@ -77,6 +77,7 @@ def test_building_again_brings_the_index_up_to_date(built: Path) -> None:
 
 
 def test_verify_finds_bytes_that_changed_behind_an_unchanged_size_and_time(tmp_path: Path) -> None:
+    """A4: a sample is scanned again and compared."""
     config = write_project(tmp_path)
     store = tmp_path / "one_timeseries.zarr"
     group = zarr.open_group(store, mode="r+")

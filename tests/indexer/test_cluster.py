@@ -67,7 +67,7 @@ def test_scheduler_by_address_and_by_file_gives_the_bytes_of_one_process(schedul
 
 
 def test_tasks_are_locators_and_few_are_under_way_at_once(scheduler_file, tmp_path, monkeypatch):
-    """FIELD-CASES D7, F1, F3: the client sends small tasks without handles, a bounded number ahead."""
+    """D7, F1, F3: the client sends small tasks without handles, a bounded number ahead."""
     monkeypatch.setattr(units, "MIN_BIN_STEPS", 1)
     monkeypatch.setattr(units, "TASK_UNITS", 1)
     sent, most = [], 0
@@ -90,7 +90,7 @@ def test_tasks_are_locators_and_few_are_under_way_at_once(scheduler_file, tmp_pa
 
 
 def test_task_that_fits_only_alone_waits_for_room_instead_of_being_ended(scheduler_file, tmp_path):
-    """FIELD-CASES F2: on two threads of a small worker only as many tasks run at once as fit."""
+    """F2: on two threads of a small worker only as many tasks run at once as fit."""
     settings = config({name: wide_store(tmp_path / f"{name}.zarr", 18) for name in "abcd"})
     build_index(settings, tmp_path / "i", scheduler_file=str(scheduler_file))
     log = (scheduler_file.parent / "worker.log").read_text()
@@ -99,7 +99,7 @@ def test_task_that_fits_only_alone_waits_for_room_instead_of_being_ended(schedul
 
 
 def test_chunk_that_no_small_worker_can_hold_is_refused_before_the_scan(scheduler_file, tmp_path):
-    """FIELD-CASES F2: with needed and available bytes."""
+    """F2: with needed and available bytes."""
     settings = config({"a": wide_store(tmp_path / "s.zarr", 60)})
     with pytest.raises(SourceError, match="largest chunk does not fit into memory") as caught:
         build_index(settings, tmp_path / "i", scheduler_file=str(scheduler_file))
@@ -109,7 +109,7 @@ def test_chunk_that_no_small_worker_can_hold_is_refused_before_the_scan(schedule
 
 
 def test_tasks_of_a_process_share_its_room_and_a_larger_one_is_refused(monkeypatch):
-    """FIELD-CASES F2: however many threads a worker has."""
+    """F2: however many threads a worker has."""
     monkeypatch.setattr(memory, "get_worker", lambda: SimpleNamespace(address="tcp://w"))
     monkeypatch.setattr(memory, "_room", lambda worker: 100)
     inside, most = [], []

@@ -34,7 +34,7 @@ def put(
     """Write a data set in which ``odd`` has one value per basin, in three chunks; return its section."""
     values = np.asarray(values)
     for name in ("series", "statics"):
-        group = zarr.open_group(str(folder / f"{name}.zarr"), mode="w", zarr_format=zarr_format)
+        group = zarr.open_group(str(folder / f"{name}.zarr"), mode="w", zarr_format=2 if zarr_format == 2 else 3)
         write_ids(group, "basin", [f"b{i}" for i in range(BASINS)], "str")
         made: dict[str, Any] = {"plain": (np.arange(1.0, BASINS + 1, dtype="f4"), {}, {})}
         if (role == "static") == (name == "statics"):
@@ -43,10 +43,9 @@ def put(
             write_vector(group, "time", np.arange(STEPS), {"units": "days since 2000-01-01"})
         for key, (column, options, notes) in made.items():
             _write(group, key, column, notes, time=name == "series", odd=odd if key == "odd" else 0, **options)
-    names = {"relevant": ["plain"], "target": ["plain"], "constant": ["plain"]}
-    roles = {"input": "relevant", "target": "target", "static": "constant"}
-    names = {section: {f"{section}_{n}": n for n in listed} for section, listed in names.items()}
-    names[roles[role]] = {"odd": "odd"}
+    sections = {"input": "relevant", "target": "target", "static": "constant"}
+    names = {section: {f"plain_{section}": "plain"} for section in sections.values()}
+    names[sections[role]] = {"odd": "odd"}
     return {
         "timeseries": str(folder / "series.zarr"),
         "attributes": str(folder / "statics.zarr"),

@@ -116,6 +116,7 @@ def test_other_decode_rule_scans_that_variable_again(store, tmp_path, monkeypatc
 
 
 def test_fresh_forgets_what_was_there(store, tmp_path, monkeypatch):
+    """A4: two scans of one store give the same bytes."""
     build_inline(config({"a": dataset(store)}), tmp_path / "i", monkeypatch)
     before = table_bytes(tmp_path / "i")
     _, second = build_inline(config({"a": dataset(store)}), tmp_path / "i", monkeypatch, fresh=True)

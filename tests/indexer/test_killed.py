@@ -78,7 +78,7 @@ def parts(out: Path) -> set[str]:
 
 @pytest.mark.parametrize(("workers", "moments"), [(0, (1, 14)), (2, (6,))])
 def test_client_killed_again_and_again_loses_only_what_was_in_flight(settings, tmp_path, undisturbed, workers, moments):
-    """FIELD-CASES F4: kill -9 early, halfway and late, then the same command."""
+    """F4: kill -9 early, halfway and late, then the same command."""
     options = ("--workers", str(workers)) if workers else ()
     for count in moments:
         build = Build(settings, tmp_path, *options)
@@ -98,7 +98,7 @@ def test_client_killed_again_and_again_loses_only_what_was_in_flight(settings, t
 
 
 def test_death_of_a_worker_is_survived_without_a_restart(settings, tmp_path, undisturbed):
-    """FIELD-CASES F4: its tasks run elsewhere; the others are not run again."""
+    """F4: its tasks run elsewhere; the others are not run again."""
     build = Build(settings, tmp_path, "--workers", "2", seconds=0.1)
     build.wait_for_parts(3)
     done = finished_keys(build.out)

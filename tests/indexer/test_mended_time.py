@@ -76,7 +76,7 @@ def batches(index: Path, split: str, **options: Any) -> list[torch.Tensor]:
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("dims", [("basin", "time"), ("time", "basin")])
 def test_index_and_batches_are_those_of_a_store_written_in_order(tmp_path, kind, zarr_format, dims):
-    """FIELD-CASES B8, A14: in both phases, with absent and unreadable chunks."""
+    """B8, A14: in both phases, with absent and unreadable chunks."""
     turned = dims[0] == "time"
     chunks, gone, bad = ((7, 2), (1, 0), (3, 1)) if turned else ((2, 7), (0, 1), (1, 3))
     store, order = messy_store(
@@ -117,7 +117,7 @@ def test_chunks_of_a_mended_data_set_are_the_stored_objects(tmp_path):
 
 
 def test_of_equal_times_the_first_stored_is_kept(tmp_path):
-    """FIELD-CASES B8: xarray serves both rows without a word."""
+    """B8: xarray serves both rows without a word."""
     store = write_store(tmp_path / "s.zarr", basins=1, steps=5, variables=("flow",), time_values=[2, 0, 1, 0, 2])
     section = dataset(
         store,
@@ -139,7 +139,7 @@ def test_summary_says_what_was_mended(tmp_path, monkeypatch):
 
 
 def test_sorting_alone_refuses_equal_and_missing_times_by_their_place(tmp_path, monkeypatch):
-    """FIELD-CASES B8."""
+    """B8."""
     for times, words in (([3, 1, 2, 1], "index 3"), ([2.0, np.nan, 1.0], "index 1")):
         store = write_store(tmp_path / "s.zarr", steps=len(times), time_values=times)
         with pytest.raises(SourceError, match=r"(?s)repeats a time|missing time") as caught:
@@ -157,7 +157,7 @@ def test_axis_that_is_right_is_scanned_as_if_nothing_was_asked(tmp_path, monkeyp
 
 
 def test_other_times_are_another_scan_and_times_that_change_meanwhile_an_error(tmp_path, monkeypatch):
-    """FIELD-CASES F7: a rewritten coordinate must not leave an old order behind."""
+    """F7: a rewritten coordinate must not leave an old order behind."""
     store = write_store(tmp_path / "s.zarr", steps=4, variables=("flow",), time_values=[1, 0, 3, 2])
     section = dataset(store, fix_time="sort", t_range_train=["2000-01-01", "2000-01-04"])
     settings = config({"a": section})

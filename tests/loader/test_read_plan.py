@@ -68,7 +68,7 @@ def test_every_needed_chunk_is_in_one_group(store: StoreLayout, most_nbytes: int
 
 
 def test_a_loader_reads_each_needed_chunk_once_and_no_other(joint, index):
-    """``joint`` trains on the first 70 of 120 and of 90 steps; windows reach back at most to step 0."""
+    """A15, C2: ``joint`` trains on the first 70 of 120 and of 90 steps; windows reach back at most to step 0."""
     with headrace.WindowLoader(index, "train", memory_budget=2400) as loader:
         for _ in range(2):
             list(loader)

@@ -116,6 +116,7 @@ def test_a_chunk_that_cannot_be_decoded_is_missing_where_the_policy_says_so(tmp_
 
 
 def test_several_targets_and_policies_per_variable(tmp_path):
+    """I7: drop, fill or mask for each input."""
     names = ["rain", "warmth", "flow", "level"]
     holes = {n: np.random.default_rng(i).random((4, 40)) < 0.08 for i, n in enumerate(names)}
     store = store_of(tmp_path, variables=names, missing=holes, chunks=(3, 9))

@@ -209,6 +209,7 @@ def test_one_missing_target_drops_only_the_windows_that_end_on_it() -> None:
 
 
 def test_one_missing_input_drops_every_window_that_sees_it() -> None:
+    """I7: under the policy drop, and with a count."""
     given_ = np.ones((1, 10), dtype=bool)
     given_[0, 5] = False
     count = golden(inputs=[given_])
