@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from headrace.indexer.facts import DatasetFacts, VariableFacts
 from headrace.indexer.fold import DatasetResult, Folded
+from headrace.indexer.ordering import in_order
 from headrace.schemas.dates import iso_text
 from headrace.schemas.moments import Moments
 from headrace.schemas.tables import TABLES
@@ -42,7 +43,7 @@ def _table(name: str, pieces: Sequence[_Columns]) -> pa.Table:
     schema = TABLES[name].schema
     made = [_piece(schema, piece) for piece in pieces]
     table = pa.concat_tables(made).combine_chunks() if made else schema.empty_table()
-    return table.sort_by([(column, "ascending") for column in TABLES[name].key]).combine_chunks()
+    return in_order(table, TABLES[name].key)
 
 
 def _piece(schema: pa.Schema, columns: _Columns) -> pa.Table:
@@ -213,7 +214,7 @@ def _windows(result: DatasetResult) -> Sequence[_Columns]:
             "stop": w.runs.stop,
             "num_windows": w.runs.num_windows,
         }
-        for split, w in result.windows.items()
+        for split, w in sorted(result.windows.items())
     ]
 
 
