@@ -28,7 +28,7 @@ from headrace.schemas.errors import ConfigError, describe
 
 def build_index(
     config: Config,
-    out: Path,
+    out: Path | str,
     *,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -86,7 +86,9 @@ def build_index(
         began = time.perf_counter()
         run_tasks(tasks, where, progress, num_kept=num_kept)
         seconds = time.perf_counter() - began
-        names = settle(parts, [[u.key for u in b] for b in plan.bundles], finished_units(parts, accept_errors=accept))
+        if tasks:
+            found = finished_units(parts, accept_errors=accept)
+        names = settle(parts, [[u.key for u in b] for b in plan.bundles], found)
         folded = fold(inventory, plan, ScanResults(parts, names))
         manifest = write_index(out, all_tables(folded), views_sql(inventory.datasets), config=config, parts=names)
         sweep(parts, set(names))

@@ -179,7 +179,7 @@ def _units_of(
     dataset: DatasetFacts, variable: VariableFacts, stored: StoredArray
 ) -> tuple[list[ScanUnit], list[AbsentZeros]]:
     grid, edges = stored.grid, cut_edges(dataset)
-    layout, metadata = layout_digest(stored), metadata_digest(stored)
+    layout, metadata, rule = layout_digest(stored), metadata_digest(stored), variable.rule.digest()
     itemsize, order = stored.dtype.itemsize, order_digest(dataset.time_order)
     units: list[ScanUnit] = []
     lacking: list[tuple[int, int]] = []
@@ -199,7 +199,7 @@ def _units_of(
             objects = objects_digest(stats)
             cuts = (steps[0], *(e for e in edges if steps[0] < e < steps[1]), steps[1])
             place = (stored.uri, stored.name, layout, basin_chunk, first, stop, rows, steps)
-            meaning = (variable.rule.digest(), area.hex(), cuts, SCAN_VERSION, *([order] if order else []))
+            meaning = (rule, area.hex(), cuts, SCAN_VERSION, *([order] if order else []))
             units.append(
                 ScanUnit(
                     key=digest(place, objects, meaning),
