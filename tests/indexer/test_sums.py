@@ -48,7 +48,7 @@ def test_a_row_gives_the_same_bits_whatever_stands_beside_it(rows):
 
 
 def test_a_row_of_ten_million_values_keeps_its_mean():
-    """FIELD-CASES I1: a float32 mean of 280 drifts to 302.9 over 2·10⁷ values."""
+    """I1: a float32 mean of 280 drifts to 302.9 over 2·10⁷ values."""
     rows = np.full((1, 10_000_000), 280.0, dtype=np.float32)
     count, mean, m2 = summed(rows, [0, rows.shape[1]])
     assert (count[0, 0], mean[0, 0], m2[0, 0]) == (10_000_000, 280.0, 0.0)
