@@ -18,6 +18,9 @@ from headrace.schemas.errors import ConfigError, SourceError, describe
 MEMORY_SHARE = 0.8
 """Share of its limit above which Dask pauses a worker (``distributed.worker.memory.pause``)."""
 
+OWN_NBYTES = 300_000_000
+"""What a worker takes for itself once its libraries are loaded and compiled; with too little Dask pauses it for ever."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerReport:
@@ -37,13 +40,15 @@ class WorkerReport:
 
 def report(paths: Sequence[str], dask_worker: Worker | None = None) -> WorkerReport:
     """Look around; runs on a worker, and by its import loads there whatever tasks need."""
-    room = None if dask_worker is None else _room(dask_worker)
+    room = None if dask_worker is None else _room(dask_worker, own_nbytes=OWN_NBYTES)
     return WorkerReport(room=room, lacking=tuple(p for p in paths if not Path(p).is_dir()))
 
 
-def _room(worker: Worker) -> int | None:
+def _room(worker: Worker, own_nbytes: int = 0) -> int | None:
+    """Return the bytes that tasks may take beside what the process holds, at least ``own_nbytes``; None: no limit."""
     limit = getattr(worker.memory_manager, "memory_limit", None)
-    return int(MEMORY_SHARE * limit) - int(psutil.Process().memory_info().rss) if limit else None
+    held = max(int(psutil.Process().memory_info().rss), own_nbytes)
+    return int(MEMORY_SHARE * limit) - held if limit else None
 
 
 def refuse_if_larger(task_nbytes: int, room: int | None, where: str) -> None:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def scheduler_file(tmp_path_factory):
     """A scheduler with two workers, one of them with little memory."""
-    with dask_cluster(tmp_path_factory.mktemp("dask"), workers=((), ("--memory-limit", "320 MB"))) as file:
+    with dask_cluster(tmp_path_factory.mktemp("dask"), workers=((), ("--memory-limit", "500 MB"))) as file:
         yield file
 
 
@@ -91,7 +91,7 @@ def test_tasks_are_locators_and_few_are_under_way_at_once(scheduler_file, tmp_pa
 
 def test_task_that_fits_only_alone_waits_for_room_instead_of_being_ended(scheduler_file, tmp_path):
     """F2: on two threads of a small worker only as many tasks run at once as fit."""
-    settings = config({name: wide_store(tmp_path / f"{name}.zarr", 18) for name in "abcd"})
+    settings = config({name: wide_store(tmp_path / f"{name}.zarr", 30) for name in "abcd"})
     build_index(settings, tmp_path / "i", scheduler_file=str(scheduler_file))
     log = (scheduler_file.parent / "worker.log").read_text()
     assert "paus" not in log.lower()
@@ -126,6 +126,15 @@ def test_tasks_of_a_process_share_its_room_and_a_larger_one_is_refused(monkeypat
         assert max(most) <= 100
         with pytest.raises(SourceError, match="does not fit into memory"):
             pool.submit(enter, 101).result()
+
+
+def test_worker_that_its_own_libraries_would_pause_is_refused_instead_of_waited_for(monkeypatch):
+    """F2: Dask stops giving such a worker anything to do, and says nothing to the client."""
+    monkeypatch.setattr(memory.psutil.Process, "memory_info", lambda self: SimpleNamespace(rss=180_000_000))
+    worker = SimpleNamespace(memory_manager=SimpleNamespace(memory_limit=320_000_000))
+    found = memory.report([], dask_worker=worker)
+    with pytest.raises(SourceError, match="0 bytes for tasks"):
+        check_reports({"tcp://small": found}, task_nbytes=1000)
 
 
 def test_worker_that_does_not_see_the_folders_is_refused_in_words():
