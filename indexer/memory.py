@@ -19,7 +19,7 @@ MEMORY_SHARE = 0.8
 """Share of its limit above which Dask pauses a worker (``distributed.worker.memory.pause``)."""
 
 OWN_NBYTES = 300_000_000
-"""What a worker takes for itself once its libraries are loaded and compiled; with too little Dask pauses it for ever."""
+"""What a worker takes for itself, libraries loaded and compiled; with too little room Dask pauses it for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,8 @@
 """Who computes which part leaves no trace: threads, processes, a running cluster."""
 
+import contextlib
 import os
+import socket
 
 import pytest
 from distributed import LocalCluster
@@ -84,7 +86,10 @@ def test_scheduler_without_workers_is_a_configuration_error(settings, tmp_path, 
 
 def test_two_builds_at_once_do_not_fight_over_a_port(settings, tmp_path):
     """Dask's dashboard has a fixed port; a second cluster on the machine would warn, and a warning fails here."""
-    with LocalCluster(n_workers=0, processes=False, dashboard_address=":8787"):
+    with socket.socket() as taken:
+        with contextlib.suppress(OSError):  # somebody else holds it: just as well
+            taken.bind(("127.0.0.1", 8787))
+            taken.listen()
         build_index(settings, tmp_path / "i")
 
 
