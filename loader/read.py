@@ -62,6 +62,7 @@ class GroupReader:
         self._executor = executor
         self._lock = threading.Lock()
         self._futures: dict[int, Future[None]] = {}
+        self._left_over: set[int] = set()
         self._of_slot: list[list[int]] = [[] for _ in range(layout.num_slots)]
         for number, group in enumerate(groups):
             for slot in group.slots:
@@ -71,6 +72,11 @@ class GroupReader:
         for number in range(len(datasets)):
             self._fill_lacking(number)
 
+    def new_pass(self) -> None:
+        """Remember which reads an earlier pass left under way: if one of them fails, the new pass reads again."""
+        with self._lock:
+            self._left_over = {number for number, read in self._futures.items() if not read.done()}
+
     def start(self, slots: NDArray[np.int64]) -> list[Future[None]]:
         """Begin reading whatever the slots still need, in their order, and return what to wait for.
 
@@ -79,8 +85,12 @@ class GroupReader:
         with self._lock:
             needed = dict.fromkeys(number for slot in slots for number in self._of_slot[slot])
             for number in needed:
-                if number not in self._futures or _failed(self._futures[number]):
-                    self._futures[number] = self._executor.submit(self._read, self._groups[number])
+                group, earlier = self._groups[number], self._futures.get(number)
+                if earlier is None or _failed(earlier):
+                    self._futures[number] = self._executor.submit(self._read, group)
+                elif number in self._left_over:
+                    self._futures[number] = self._executor.submit(self._read_unless_done, earlier, group)
+                    self._left_over.discard(number)
             return [self._futures[number] for number in needed]
 
     def idle(self, timeout: float | None) -> bool:
@@ -105,6 +115,10 @@ class GroupReader:
         for column, variable in enumerate(source.targets):
             if variable.rule is None:
                 self._rows.y[rows, column] = np.nan
+
+    def _read_unless_done(self, earlier: Future[None], group: ReadGroup) -> None:
+        if earlier.cancelled() or earlier.exception() is not None:
+            self._read(group)
 
     def _read(self, group: ReadGroup) -> None:
         opened = self._datasets[group.dataset]

@@ -57,7 +57,8 @@ class ResidentRounds:
         self._pool = Pool(rows.x, rows.y, window)
 
     def open(self) -> None:
-        """Nothing to make ready: the pool stays."""
+        """Begin a pass: what an earlier one failed to read is read again. The pool stays."""
+        self._reader.new_pass()
 
     def windows(self, plan: EpochPlan, number: int) -> RoundWindows:
         """Return where the windows of a round lie in the pool; reads nothing."""
@@ -102,7 +103,8 @@ class SpilledRounds:
         self.open()
 
     def open(self) -> None:
-        """Make both buffers free, once nobody gathers from them."""
+        """Begin a pass: both buffers are free, and what an earlier one failed to read is read again."""
+        self._reader.new_pass()
         self._used: dict[int, _Buffer] = {}
         self._free: queue.SimpleQueue[_Buffer | None] = queue.SimpleQueue()
         for buffer in self._buffers:

@@ -1,5 +1,6 @@
 """What goes wrong under a loader: said with place and cause, in the consumer, and never as wrong values or a hang."""
 
+import itertools
 import os
 import shutil
 import threading
@@ -105,6 +106,31 @@ def test_a_read_that_failed_is_tried_again_on_the_next_pass(own, budget):
             list(loader)
         with_old_times(path, content)
         assert sum(len(batch) for batch in loader) == loader.num_windows
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_read_that_fails_after_its_pass_has_ended_is_tried_again(own, budget, monkeypatch):
+    read, calls, later = StoredArray.read, itertools.count(), threading.Event()
+
+    def fail_twice(array: StoredArray, *place: slice) -> Any:
+        number = next(calls)
+        if number == 1:
+            later.wait(20)
+        if number < 2:
+            raise OSError(f"failure {number}")
+        return read(array, *place)
+
+    monkeypatch.setattr(StoredArray, "read", fail_twice)
+    with (
+        headrace.open_index(own.index) as index,
+        headrace.WindowLoader(index, "train", batch_size=32, memory_budget=budget, num_workers=2) as loader,
+    ):
+        with pytest.raises(OSError, match="failure 0"):
+            list(loader)
+        timer = threading.Timer(0.2, later.set)
+        timer.start()
+        assert sum(len(batch) for batch in loader) == loader.num_windows
+        timer.join()
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
