@@ -12,6 +12,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+_KEPT = 16
+"""Free buffers kept of one size: more than are ever under way, fewer than a consumer may have collected."""
+
 
 class BufferPool:
     """Float32 tensors over recycled memory; safe to use from several threads."""
@@ -36,4 +39,5 @@ class BufferPool:
 
     def _give_back(self, key: int) -> None:
         block = self._lent.pop(key)[1]
-        self._free[block.size].append(block)
+        if len(self._free[block.size]) < _KEPT:
+            self._free[block.size].append(block)

@@ -93,6 +93,14 @@ class GroupReader:
                     self._left_over.discard(number)
             return [self._futures[number] for number in needed]
 
+    def open_for_reads(self) -> bool:
+        """Return whether reads can still begin; not after the loader was closed or the interpreter began to end."""
+        try:
+            self._executor.submit(int)
+        except RuntimeError:
+            return False
+        return True
+
     def idle(self, timeout: float | None) -> bool:
         """Wait until no read is under way; False when some still is after ``timeout`` seconds."""
         with self._lock:

@@ -21,6 +21,9 @@ from headrace.loader.storage import Rows
 from headrace.loader.tiles import Tiles
 from headrace.schemas.windows import WindowSpec
 
+_PATIENCE_SECONDS = 0.5
+"""How often a wait for a buffer looks whether the interpreter is about to end."""
+
 
 class RoundClosedError(RuntimeError):
     """The epoch was closed while a round was on its way."""
@@ -121,10 +124,7 @@ class SpilledRounds:
         tiles = plan.tiles_of(number)
         slot = self._tiles.slot[tiles]
         _wait_for(self._reader.start(slot), stop)
-        buffer = self._free.get()
-        if buffer is None:
-            msg = "the epoch was closed"
-            raise RoundClosedError(msg)
+        buffer = self._take_buffer()
         source = self._layout.base[slot] + self._tiles.step_start[tiles] - self._layout.first[slot]
         end = 0
         for rows, origin in zip(self._tiles.num_rows[tiles].tolist(), source.tolist(), strict=True):
@@ -134,6 +134,20 @@ class SpilledRounds:
         pool = Pool(buffer.x[:end], buffer.y[:end], self._window)
         self._used[id(pool)] = buffer
         return pool
+
+    def _take_buffer(self) -> _Buffer:
+        """Wait for a free buffer; gives up when the epoch is closed, or the interpreter ends while nobody consumes."""
+        while True:
+            try:
+                buffer = self._free.get(timeout=_PATIENCE_SECONDS)
+            except queue.Empty:
+                if self._reader.open_for_reads():
+                    continue
+                buffer = None
+            if buffer is None:
+                msg = "the epoch was closed"
+                raise RoundClosedError(msg)
+            return buffer
 
     def release(self, pool: Pool) -> None:
         """Give a round's buffer back for the round after next."""

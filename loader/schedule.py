@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.loader.permutation import derive_key, hash_floats
-from headrace.loader.tiles import Tiles
+from headrace.loader.tiles import FIRST_PASS_ROUNDS, Tiles
 
 _PARTS, _OFFSETS, _COLUMNS, _WINDOWS, _TURNS = range(5)
 """What a key is for; keeps the streams of one epoch apart."""
-_FIRST_PASS_ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +112,7 @@ def plan_epoch(
     else:
         order = np.arange(tiles.slot.size)
     if resident:
-        rounds = _FIRST_PASS_ROUNDS if first_pass else 1
+        rounds = FIRST_PASS_ROUNDS if first_pass else 1
         cuts = _even_cuts(tiles.num_windows[order], rounds)
     else:
         cuts = _bounded_cuts(tiles.num_rows[order], round_steps)

@@ -55,7 +55,7 @@ class BatchShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Places:
-    """Pool row, slot and start of a stretch of the epoch, and where in it each round begins."""
+    """Where the windows of a stretch of the epoch are: pool row, slot, start, data set and basin, one entry each."""
 
     row: torch.Tensor
     slot: torch.Tensor
@@ -96,6 +96,8 @@ class EpochStream:
         self._plan, self._cuts, self._rank, self._rounds = plan, cuts, rank, rounds
         self._shape, self._buffers, self._timeout = shape, buffers, timeout
         self._depth = num_threads + 2
+        # A thread takes its number of intra-op threads when it first asks; the gatherers' one must not reach this one.
+        torch.get_num_threads()
         self._gatherers = ThreadPoolExecutor(
             num_threads, thread_name_prefix="headrace-gather", initializer=torch.set_num_threads, initargs=(1,)
         )

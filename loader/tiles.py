@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headrace.loader.layout import Layout
 from headrace.loader.windows import Windows
 
-_LEAST_ROUNDS = 8
+FIRST_PASS_ROUNDS = 8
 """Rounds of the first pass over a split that stays resident."""
 _LEAST_TILES = 8
 """Tiles that a round should hold at least, however few basins there are."""
@@ -60,13 +60,13 @@ class Tiles:
 def tile_starts(layout: Layout, length: int, round_steps: int) -> int:
     """Return how many consecutive start positions one tile covers.
 
-    A split that fits into one round is cut so that :data:`_LEAST_ROUNDS` rounds each hold a part of every basin.
+    A split that fits into one round is cut so that :data:`FIRST_PASS_ROUNDS` rounds each hold a part of every basin.
     Otherwise a round should hold one tile of every basin, as long as the halo of L - 1 steps stays below half a tile
     and a round still has :data:`_LEAST_TILES` tiles.
     """
     extent = int((layout.last - layout.first).max(initial=length)) - length + 1
     if layout.num_rows <= round_steps:
-        return max(-(-extent // _LEAST_ROUNDS), 1)
+        return max(-(-extent // FIRST_PASS_ROUNDS), 1)
     halo = length - 1
     wanted = round_steps // max(layout.num_slots, 1) - halo
     most = round_steps // _LEAST_TILES - halo

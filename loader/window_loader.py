@@ -208,7 +208,8 @@ class WindowLoader:
                 self._stream = None
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch that the next iteration serves, from its start."""
+        """Choose the epoch that the next iteration serves, from its start; an iteration under way is over."""
+        self._stop_stream()
         self._epoch, self._consumed, self._resume_at = whole_number("epoch", epoch, least=0), 0, 0
 
     def state_dict(self) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def load_checkpoint(path: Path, map_location: torch.device | str = "cpu") -> Che
                 where=str(path),
                 expected="a checkpoint of this run",
                 got="no such file",
-                fix="check the path; a run writes its first checkpoint after checkpoint_seconds or its first epoch",
+                fix="check the path; a run writes its first checkpoint before its first batch",
             )
         )
     if not zipfile.is_zipfile(path):
