@@ -62,3 +62,7 @@ def test_links_are_relative_and_resolve():
     links = [name for name in listed_files() if (REPOSITORY / name).is_symlink()]
     assert [str(name) for name in links if (REPOSITORY / name).readlink().is_absolute()] == []
     assert [str(name) for name in links if not (REPOSITORY / name).exists()] == []
+
+
+def test_no_placeholder_is_left():
+    assert lines_matching(re.compile("@" + "@[A-Z]")) == []
