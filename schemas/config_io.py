@@ -81,7 +81,7 @@ def parse_config(
                 where=where,
                 expected="a mapping with the key datasets",
                 got=type(data).__name__,
-                fix="start from configs/camels_joint.example.yml",
+                fix="start from configs/camels_fr_gb.yml",
             )
         )
     data = deepcopy(data)
