@@ -194,3 +194,16 @@ def test_a_finished_run_resumed_says_so_and_changes_nothing(built, tmp_path):
     assert outcome.code == 0, outcome.err
     assert "Trained 2 epochs" in outcome.out
     assert results(tmp_path / "run") == before
+
+
+def test_a_run_stopped_before_its_first_checkpoint_leaves_no_folder(built, tmp_path, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_training_module, "fit", stop)
+    folder = tmp_path / "run"
+    assert (
+        run_headrace("train", "--config", built / "project.yml", "--index", built / "index", "--run-dir", folder).code
+        == 130
+    )
+    assert not folder.exists()

@@ -1,5 +1,6 @@
 """One training run, new or resumed: configuration and index in, run folder out. ``train`` and ``demo`` both call it."""
 
+import shutil
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,8 @@ def run_training(
         )
         model = build_model(shape, seed=config.loader.seed).to(device)
         folder = RunFolder.open(run_folder) if resume else _start(run_folder, config, index)
+        if not resume:
+            stack.callback(_take_back_unborn, folder)
         console.print(_headline(train, valid, folder, str(device)), highlight=False, markup=False, soft_wrap=True)
         progress = stack.enter_context(RichProgress())
         result = fit(
@@ -101,6 +104,12 @@ def _start(run_folder: Path, config: Config, index: Index) -> RunFolder:
     folder.write_config(dump_config(config))
     IndexRecord.of(index).write(folder)
     return folder
+
+
+def _take_back_unborn(folder: RunFolder) -> None:
+    """Remove a run that was stopped before its first checkpoint: it could be neither resumed nor started again."""
+    if not folder.last.exists():
+        shutil.rmtree(folder.path)
 
 
 def _headline(train: WindowLoader, valid: WindowLoader | None, folder: RunFolder, device: str) -> str:
