@@ -1,12 +1,16 @@
 """What every test shares: Hypothesis profiles and the folder of real data sets."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+# A suite started in the background of a shell ignores Ctrl-C, and so would the commands that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Run times vary with the machine, so no example has a deadline. In CI the examples are the same in every run.
 settings.register_profile("local", deadline=None, print_blob=True)
