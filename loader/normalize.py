@@ -112,7 +112,7 @@ def _by_scope(
         whole = overall if scope == "global" or per_dataset[d].count[0] == 0 else per_dataset[d]
         mean, std, count = (np.full(len(moments), float(a[0])) for a in (whole.mean, whole.std, whole.count))
         if scope == "per_basin":
-            own = served[d] & (moments.count > 0)
+            own = moments.count > 0
             mean, std = np.where(own, moments.mean, mean), np.where(own, moments.std, std)
             count = np.where(own, moments.count, count)
             lacking = int(np.count_nonzero(served[d] & ~own))
