@@ -1,6 +1,6 @@
 """From an index and a request to everything an epoch needs. Wiring only; each stage lives in its own file.
 
-Stages, in order: ``windows`` (runs of starts) → ``layout`` (rows) → ``tiles`` → ``read_plan`` (chunks decoded
+Stages, in order: ``content`` (windows, rows, scales) → ``tiles`` → ``read_plan`` (chunks decoded
 together) → ``storage`` (memory or disk) → ``read`` (fills the rows) → ``rounds``; then ``schedule`` and ``stream``.
 """
 
@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 
 from headrace.loader.budget import human_nbytes
 from headrace.loader.catalog import Index
-from headrace.loader.layout import Layout, lay_out
-from headrace.loader.normalize import Scaling, basin_moments, resolve_scaling
+from headrace.loader.content import load_content
+from headrace.loader.layout import Layout
+from headrace.loader.normalize import Scaling
 from headrace.loader.read import GroupReader
 from headrace.loader.read_plan import open_dataset, plan_reads, slot_columns
 from headrace.loader.rounds import ResidentRounds, SpilledRounds
-from headrace.loader.sources import DatasetSource, load_sources
 from headrace.loader.spec import ServeSpec
-from headrace.loader.statics import load_statics
 from headrace.loader.storage import Rows, rows_in_memory, rows_on_disk
 from headrace.loader.stream import BatchShape
 from headrace.loader.tiles import Tiles, cut_tiles, tile_starts
-from headrace.loader.windows import Windows, load_windows
+from headrace.loader.windows import Windows
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.moments import Moments
 
@@ -122,49 +121,35 @@ def assemble(
     SourceError
         A store is gone.
     """
-    config = index.config
-    inputs, targets, constants = (list(config.names(role)) for role in ("input", "target", "static"))
-    masks = _with_masks(index, spec)
-    sources = load_sources(index, spec.dataset_ids)
-    windows = load_windows(index, spec)
-    if windows.total == 0:
-        raise ConfigError(_no_window(spec.split, index))
-    layout = lay_out(windows, spec.window.length)
-    x_names, static_names = (_named(names, masks=masks) for names in (inputs, constants))
-    row_nbytes = 4 * (len(x_names) + len(targets))
+    content = load_content(index, spec)
+    sources, windows, layout = content.sources, content.windows, content.layout
+    row_nbytes = content.row_nbytes
     resident = layout.num_rows * row_nbytes <= budget_nbytes
     round_steps = agree(layout.num_rows if resident else budget_nbytes // (2 * row_nbytes))
     tiles = _tiles(windows, layout, spec.window.length, round_steps, row_nbytes)
     _check_held(round_steps, layout.num_rows, row_nbytes, budget_nbytes)
 
-    ids = list(spec.dataset_ids)
-    served = _statistics_basins(sources, spec)
-    y_moments = basin_moments(index, sources, targets)
-    x_scaling = resolve_scaling(basin_moments(index, sources, inputs), served, inputs, spec.normalization, ids)
-    y_scaling = resolve_scaling(y_moments, served, targets, spec.normalization, ids)
-    statics = load_statics(index, sources, served, constants, spec.normalization, with_masks=masks)
-
     opened = [open_dataset(s) for s in sources]
-    shape = layout.num_rows, len(x_names), len(targets)
+    shape = layout.num_rows, len(content.x_names), len(content.y_names)
     rows = rows_in_memory(*shape) if resident else rows_on_disk(*shape, spill_folder)
     readers = ThreadPoolExecutor(num_workers, thread_name_prefix="headrace-read")
     reader = GroupReader(
         datasets=opened,
         layout=layout,
         groups=plan_reads(opened, layout),
-        x_scaling=x_scaling,
-        y_scaling=y_scaling,
+        x_scaling=content.x_scaling,
+        y_scaling=content.y_scaling,
         rows=rows,
-        with_masks=masks,
+        with_masks=content.masks,
         executor=readers,
     )
     serving = Serving(
-        x_names=x_names,
-        static_names=static_names,
-        y_names=targets,
+        x_names=content.x_names,
+        static_names=content.static_names,
+        y_names=content.y_names,
         basin_ids=[s.basin_ids for s in sources],
-        y_scaling=y_scaling,
-        y_train_std=[_std_of(per, s.num_basins) for per, s in zip(y_moments, sources, strict=True)],
+        y_scaling=content.y_scaling,
+        y_train_std=[_std_of(per, s.num_basins) for per, s in zip(content.y_moments, sources, strict=True)],
         windows=windows,
         tiles=tiles,
         column=slot_columns(opened, layout),
@@ -173,9 +158,9 @@ def assemble(
         spill_nbytes=rows.spill_nbytes,
         shape=BatchShape(
             window=spec.window,
-            num_x=len(x_names),
-            num_y=len(targets),
-            statics=torch.from_numpy(_static_of_slots(statics, layout, len(static_names))),
+            num_x=len(content.x_names),
+            num_y=len(content.y_names),
+            statics=torch.from_numpy(content.statics),
             layout=layout,
         ),
     )
@@ -202,37 +187,8 @@ def _rounds(serving: Serving, rows: Rows, reader: GroupReader) -> ResidentRounds
     return ResidentRounds(*parts) if serving.resident else SpilledRounds(*parts, serving.round_steps)
 
 
-def _statistics_basins(sources: Sequence[DatasetSource], spec: ServeSpec) -> list[NDArray[np.bool_]]:
-    """Return whose training period the statistics cover: the chosen training basins, or all where none is chosen.
-
-    A loader for basins that were never trained on then scales them as the training did.
-    """
-    training = [s.in_split("train") for s in sources]
-    chosen = [np.isin(np.arange(s.num_basins), b) & t for s, b, t in zip(sources, spec.basins, training, strict=True)]
-    return chosen if any(c.any() for c in chosen) else training
-
-
-def _with_masks(index: Index, spec: ServeSpec) -> bool:
-    """Mask columns exist for all inputs as soon as one input of one data set asks for them."""
-    variables = [v for d in spec.dataset_ids for v in index.config.variables_of(d, "input").values()]
-    policies = {v.missing_policy or spec.missing.missing_policy for v in variables} | {spec.missing.missing_policy}
-    return "fill_and_mask" in policies
-
-
 def _std_of(moments: Sequence[Moments], num_basins: int) -> NDArray[np.float64]:
     return np.stack([m.std for m in moments], axis=1) if moments else np.zeros((num_basins, 0))
-
-
-def _named(names: Sequence[str], *, masks: bool) -> list[str]:
-    return [*names, *(f"{name}_missing" for name in names)] if masks else list(names)
-
-
-def _static_of_slots(rows: Sequence[NDArray[np.float32]], layout: Layout, width: int) -> NDArray[np.float32]:
-    out = np.empty((layout.num_slots, width), dtype=np.float32)
-    for number, values in enumerate(rows):
-        mine = layout.dataset == number
-        out[mine] = values[layout.basin[mine]]
-    return out
 
 
 def _tiles(windows: Windows, layout: Layout, length: int, round_steps: int, row_nbytes: int) -> Tiles:
@@ -265,13 +221,3 @@ def _check_held(round_steps: int, num_rows: int, row_nbytes: int, budget_nbytes:
                 fix="raise memory_budget, or give every rank and run the same",
             )
         )
-
-
-def _no_window(split: str, index: Index) -> str:
-    return describe(
-        f"split {split} has no window",
-        where=str(index.path),
-        expected="at least one window of the given data sets and basins",
-        got="none",
-        fix="see why with: headrace inspect DIR dropped; then widen the period or shorten the window",
-    )
