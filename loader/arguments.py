@@ -1,8 +1,10 @@
 """Check what a caller gives to the loader, and from where."""
 
+import math
 import os
 
 import numpy as np
+import torch
 
 from headrace.schemas.errors import ConfigError, describe
 
@@ -17,12 +19,86 @@ def whole_number(name: str, value: object, *, least: int = 1) -> int:
     """
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and least <= value < 2**63:
         return int(value)
-    raise ConfigError(
+    raise _not_valid(name, f"a whole number of at least {least}", value)
+
+
+def seconds(name: str, value: object) -> float | None:
+    """Return a number of seconds above 0; None, no limit, stays None.
+
+    Raises
+    ------
+    ConfigError
+        It is neither.
+    """
+    if value is None:
+        return None
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if number and 0 < float(value) < math.inf:  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
+    raise _not_valid(name, "a number of seconds above 0, or None to wait for ever", value)
+
+
+def yes_or_no(name: str, value: object) -> bool:
+    """Return a truth value.
+
+    Raises
+    ------
+    ConfigError
+        It is none.
+    """
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise _not_valid(name, "True or False", value)
+
+
+def folder(name: str, value: object) -> str | None:
+    """Return a folder's name as text; None stays None.
+
+    Raises
+    ------
+    ConfigError
+        It is no path.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str | os.PathLike):
+        path = os.fspath(value)
+        if isinstance(path, str):
+            return path
+    raise _not_valid(name, "a path", value)
+
+
+def usable_device(value: object) -> torch.device:
+    """Return a device that this machine has and that tensors can be copied to.
+
+    Raises
+    ------
+    ConfigError
+        There is no such device here.
+    """
+    try:
+        device = torch.device(value)  # type: ignore[call-overload]
+        torch.empty(1).to(device)
+    except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
+        raise ConfigError(
+            describe(
+                "device cannot be used",
+                where="WindowLoader, device",
+                expected=f"cpu{', cuda' if torch.cuda.is_available() else ' (torch sees no GPU here)'}",
+                got=f"{value!r}: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
+                fix='give device="cpu", or install a PyTorch build and a driver for this device',
+            )
+        ) from None
+    return device
+
+
+def _not_valid(name: str, expected: str, value: object) -> ConfigError:
+    return ConfigError(
         describe(
             f"{name} is not valid",
             where=f"WindowLoader, {name}",
-            expected=f"a whole number of at least {least}",
-            got=repr(value),
+            expected=expected,
+            got=repr(value)[:200],
             fix="correct the argument",
         )
     )

@@ -10,13 +10,14 @@ import torch
 from headrace.loader.arguments import check_process, whole_number
 from headrace.loader.assemble import Engine, assemble, replan
 from headrace.loader.batch import Batch
-from headrace.loader.budget import human_nbytes, memory_budget_nbytes
+from headrace.loader.budget import human_nbytes
 from headrace.loader.buffers import BufferPool
 from headrace.loader.catalog import Index
-from headrace.loader.normalize import scales_of
 from headrace.loader.partition import BatchCuts
 from headrace.loader.rounds import RoundQueue
 from headrace.loader.schedule import EpochPlan, plan_epoch
+from headrace.loader.served import ServedSplit
+from headrace.loader.settings import resolve_settings
 from headrace.loader.spec import BasinChoice, resolve_spec
 from headrace.loader.state import LoaderState
 from headrace.loader.stream import EpochStream
@@ -27,7 +28,7 @@ from headrace.schemas.windows import WindowSpec
 logger = logging.getLogger(__name__)
 
 
-class WindowLoader:
+class WindowLoader(ServedSplit):
     """Serve shuffled, normalised windows of a split, batch by batch.
 
     Parameters
@@ -92,34 +93,29 @@ class WindowLoader:
         cache_dir: str | None = None,
         timeout: float | None = None,
     ) -> None:
-        defaults = index.config.loader
-        self.split, self.device = split, torch.device(device)
-        self.timeout = defaults.timeout if timeout is None else timeout
-        self.batch_size = whole_number("batch_size", defaults.batch_size if batch_size is None else batch_size)
-        self.drop_last = defaults.drop_last if drop_last is None else drop_last
         world = resolve_world(rank, world_size)
         self.rank, self.world_size = world.rank, world.size
-        threads = defaults.num_workers if num_workers is None else num_workers
-        self.num_workers = (os.cpu_count() or 1) if threads == "auto" else whole_number("num_workers", threads)
+        settings = self._settings = resolve_settings(
+            index.config.loader, batch_size=batch_size, seed=seed, device=device, memory_budget=memory_budget,
+            drop_last=drop_last, num_workers=num_workers, cache_dir=cache_dir, timeout=timeout,
+        )  # fmt: skip
+        self.split, self.device, self.timeout = split, settings.device, settings.timeout
+        self.batch_size, self.drop_last = settings.batch_size, settings.drop_last
+        self.num_workers = settings.num_workers
         self._spec = resolve_spec(
             index, split=split, window=window, missing=missing, normalization=normalization, sampling=sampling,
             datasets=datasets, basins=basins, shuffle=shuffle,
         )  # fmt: skip
         self.index_digest, self.spec_digest = index.manifest.index_digest, self._spec.digest()
         self.window, self.dataset_ids = self._spec.window, list(self._spec.dataset_ids)
-        self._seed = whole_number("seed", defaults.seed if seed is None else seed, least=0)
-        budget = defaults.memory_budget if memory_budget is None else memory_budget
-        self._budget_nbytes = memory_budget_nbytes(budget)
+        self._seed = settings.seed
         serving, engine = assemble(
-            index, self._spec, budget_nbytes=self._budget_nbytes, agree=world.of_first, num_workers=self.num_workers,
-            spill_folder=cache_dir or defaults.cache_dir,
+            index, self._spec, budget_nbytes=settings.budget_nbytes, agree=world.of_first,
+            num_workers=settings.num_workers, spill_folder=settings.cache_dir,
         )  # fmt: skip
-        self.x_names, self.static_names, self.y_names = serving.x_names, serving.static_names, serving.y_names
-        self.basin_ids, self.y_train_std = serving.basin_ids, serving.y_train_std
-        self.y_mean, self.y_std = [s.mean for s in serving.y_scaling], [s.std for s in serving.y_scaling]
-        self._serving = serving
+        self._describe(serving)
         self._engine: Engine | None = engine
-        world.check_budget(budget, resident=serving.resident)
+        world.check_budget(settings.memory_budget, resident=serving.resident)
         self._buffers, self._pid = BufferPool(), os.getpid()
         self._epoch, self._consumed, self._resume_at = 0, 0, 0
         self._stream: EpochStream | None = None
@@ -130,21 +126,6 @@ class WindowLoader:
                 "batch_size": self.batch_size, "drop_last": self.drop_last, "plan": self.plan().digest(),
             }
         )  # fmt: skip
-
-    @property
-    def num_windows(self) -> int:
-        """Windows of the split for the chosen data sets and basins."""
-        return self._serving.windows.total
-
-    @property
-    def resident(self) -> bool:
-        """Whether the whole split stays in memory."""
-        return self._serving.resident
-
-    @property
-    def spill_nbytes(self) -> int:
-        """Bytes of disk that decoded rows take; 0 for a resident split."""
-        return self._serving.spill_nbytes
 
     @property
     def chunks_read(self) -> int:
@@ -233,23 +214,9 @@ class WindowLoader:
         engine = self._checked_engine()
         self._stop_stream()
         if found.round_steps != self._serving.round_steps:
-            self._serving, self._engine = replan(self._serving, engine, found.round_steps, self._budget_nbytes)
+            self._serving, self._engine = replan(self._serving, engine, found.round_steps, self._settings.budget_nbytes)
         self._seed, self._epoch = found.seed, found.epoch
         self._consumed = self._resume_at = found.windows_consumed
-
-    def denormalize(self, y: torch.Tensor, batch: Batch) -> torch.Tensor:
-        """Return targets in canonical units.
-
-        Parameters
-        ----------
-        y
-            float32 [B, P, Vy], normalised targets or predictions.
-        batch
-            The batch they belong to: its data sets and basins choose the scale.
-        """
-        dataset, basin = batch.dataset.cpu().numpy(), batch.basin.cpu().numpy()
-        mean, std = (torch.from_numpy(a).to(y.device) for a in scales_of(self._serving.y_scaling, dataset, basin))
-        return y * std[:, None] + mean[:, None]
 
     def close(self) -> None:
         """Stop all threads and free the rows; the loader cannot be iterated afterwards."""

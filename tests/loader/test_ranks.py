@@ -49,7 +49,7 @@ def test_fewer_windows_than_ranks_are_refused_at_once(index):
 
 
 def test_an_automatic_budget_that_ranks_cannot_agree_on_is_refused(index, monkeypatch):
-    monkeypatch.setattr("headrace.loader.window_loader.memory_budget_nbytes", lambda _: 2400)
+    monkeypatch.setattr("headrace.loader.settings.memory_budget_nbytes", lambda _: 2400)
     with pytest.raises(ConfigError, match="auto differs"):
         headrace.WindowLoader(index, "train", rank=0, world_size=2)
     headrace.WindowLoader(index, "train").close()

@@ -1,0 +1,49 @@
+"""What a loader serves, for those who look at it: names, sizes and scales. Nothing here moves an epoch on."""
+
+import torch
+
+from headrace.loader.assemble import Serving
+from headrace.loader.batch import Batch
+from headrace.loader.normalize import scales_of
+
+
+class ServedSplit:
+    """The describing half of :class:`headrace.WindowLoader`."""
+
+    _serving: Serving
+
+    def _describe(self, serving: Serving) -> None:
+        """Take the names and scales of what was put together."""
+        self._serving = serving
+        self.x_names, self.static_names, self.y_names = serving.x_names, serving.static_names, serving.y_names
+        self.basin_ids, self.y_train_std = serving.basin_ids, serving.y_train_std
+        self.y_mean, self.y_std = [s.mean for s in serving.y_scaling], [s.std for s in serving.y_scaling]
+
+    @property
+    def num_windows(self) -> int:
+        """Windows of the split for the chosen data sets and basins."""
+        return self._serving.windows.total
+
+    @property
+    def resident(self) -> bool:
+        """Whether the whole split stays in memory."""
+        return self._serving.resident
+
+    @property
+    def spill_nbytes(self) -> int:
+        """Bytes of disk that decoded rows take; 0 for a resident split."""
+        return self._serving.spill_nbytes
+
+    def denormalize(self, y: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Return targets in canonical units.
+
+        Parameters
+        ----------
+        y
+            float32 [B, P, Vy], normalised targets or predictions.
+        batch
+            The batch they belong to: its data sets and basins choose the scale.
+        """
+        dataset, basin = batch.dataset.cpu().numpy(), batch.basin.cpu().numpy()
+        mean, std = (torch.from_numpy(a).to(y.device) for a in scales_of(self._serving.y_scaling, dataset, basin))
+        return y * std[:, None] + mean[:, None]

@@ -1,0 +1,81 @@
+"""How a loader serves, apart from what: arguments over the index's ``loader`` section, checked one by one."""
+
+import os
+from dataclasses import dataclass
+
+import torch
+
+from headrace.loader.arguments import folder, seconds, usable_device, whole_number, yes_or_no
+from headrace.loader.budget import memory_budget_nbytes
+from headrace.schemas.config import LoaderConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that changes no window and no value.
+
+    Parameters
+    ----------
+    batch_size
+        Windows per rank and batch.
+    seed
+        Key of the shuffle, with the epoch.
+    device
+        Where batches are put.
+    memory_budget
+        As it was asked for.
+    budget_nbytes
+        The same in bytes.
+    drop_last
+        Leave out a last batch that is not full.
+    num_workers
+        Reader threads, and as many gather threads.
+    cache_dir
+        Folder for decoded rows that do not fit; None is the system's temporary folder.
+    timeout
+        Seconds to wait for a batch; None waits for ever.
+    """
+
+    batch_size: int
+    seed: int
+    device: torch.device
+    memory_budget: str | int
+    budget_nbytes: int
+    drop_last: bool
+    num_workers: int
+    cache_dir: str | None
+    timeout: float | None
+
+
+def resolve_settings(
+    defaults: LoaderConfig,
+    *,
+    batch_size: object,
+    seed: object,
+    device: object,
+    memory_budget: str | int | None,
+    drop_last: object,
+    num_workers: object,
+    cache_dir: object,
+    timeout: object,
+) -> Settings:
+    """Combine arguments with the configuration, which counts where an argument is None.
+
+    Raises
+    ------
+    ConfigError
+        An argument is of the wrong kind or out of range.
+    """
+    budget = defaults.memory_budget if memory_budget is None else memory_budget
+    threads = defaults.num_workers if num_workers is None else num_workers
+    return Settings(
+        batch_size=whole_number("batch_size", defaults.batch_size if batch_size is None else batch_size),
+        seed=whole_number("seed", defaults.seed if seed is None else seed, least=0),
+        device=usable_device(device),
+        memory_budget=budget,
+        budget_nbytes=memory_budget_nbytes(budget),
+        drop_last=yes_or_no("drop_last", defaults.drop_last if drop_last is None else drop_last),
+        num_workers=(os.cpu_count() or 1) if threads == "auto" else whole_number("num_workers", threads),
+        cache_dir=folder("cache_dir", defaults.cache_dir if cache_dir is None else cache_dir),
+        timeout=seconds("timeout", defaults.timeout if timeout is None else timeout),
+    )
