@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from headrace.commands.cloud import refuse_cloud
 from headrace.schemas.config_io import load_config
 from headrace.schemas.errors import ConfigError, describe
 
@@ -74,16 +75,7 @@ def build_index_command(
     from headrace.indexer.summary import print_summary
 
     loaded = load_config(config, overrides)
-    if source == "cloud" or loaded.storage.source == "cloud":
-        raise ConfigError(
-            describe(
-                "object stores are not supported by this version",
-                where="--source cloud" if source == "cloud" else "storage.source",
-                expected="local",
-                got="cloud",
-                fix="copy or mount the stores and give their paths",
-            )
-        )
+    refuse_cloud(loaded, asked=source == "cloud")
     chosen = None if datasets is None else [name.strip() for name in datasets.split(",") if name.strip()]
     report = build_index(
         loaded,
