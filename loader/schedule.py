@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.loader.permutation import derive_key, hash_floats
+from headrace.loader.permutation import Permutation, derive_key, hash_floats
 from headrace.loader.tiles import FIRST_PASS_ROUNDS, Tiles
 
 _PARTS, _OFFSETS, _COLUMNS, _WINDOWS, _TURNS = range(5)
@@ -63,6 +63,12 @@ class EpochPlan:
     def key_of(self, number: int) -> int:
         """Return the key of a round's window permutation."""
         return derive_key(self.seed, self.epoch, _WINDOWS, number)
+
+    def order_of(self, number: int) -> Permutation | None:
+        """Return the order of a round's windows; None is their natural order."""
+        if not self.shuffle:
+            return None
+        return Permutation(self.key_of(number), int(self.window_cuts[number + 1] - self.window_cuts[number]))
 
     def digest(self) -> str:
         """Return 16 hex digits over everything that decides the order."""

@@ -20,6 +20,11 @@ class ServedSplit:
         self.y_mean, self.y_std = [s.mean for s in serving.y_scaling], [s.std for s in serving.y_scaling]
 
     @property
+    def serving(self) -> Serving:
+        """What the loader is made of, without threads and rows."""
+        return self._serving
+
+    @property
     def num_windows(self) -> int:
         """Windows of the split for the chosen data sets and basins."""
         return self._serving.windows.total

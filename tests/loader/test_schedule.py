@@ -127,9 +127,10 @@ def test_plans_depend_on_seed_and_epoch_alone():
     assert digests == {k: planned(EVEN, 10, 0.3, seed=k[0], epoch=k[1])[0].digest() for k in digests}
 
 
-def test_each_round_has_its_own_window_key():
-    keys = {planned(EVEN, 10, 0.3, seed=s, epoch=e)[0].key_of(r) for s in range(3) for e in range(3) for r in range(3)}
-    assert len(keys) == 27
+def test_each_round_has_its_own_order_of_windows():
+    plans = [planned(EVEN, 10, 0.3, seed=s, epoch=e)[0] for s in range(3) for e in range(3)]
+    orders = {p.order_of(r)(np.arange(100)).tobytes() for p in plans for r in range(3)}
+    assert len(orders) == 27
 
 
 def golden_digests() -> dict[str, str]:
