@@ -77,7 +77,7 @@ def usable_device(value: object) -> torch.device:
         There is no such device here.
     """
     try:
-        device = torch.device(value)  # type: ignore[call-overload]
+        device: torch.device = torch.device(value)  # type: ignore[call-overload]
         torch.empty(1).to(device)
     except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
         raise ConfigError(

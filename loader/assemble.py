@@ -20,6 +20,7 @@ from headrace.loader.normalize import Scaling
 from headrace.loader.read import GroupReader
 from headrace.loader.read_plan import open_dataset, plan_reads, slot_columns
 from headrace.loader.rounds import ResidentRounds, SpilledRounds
+from headrace.loader.shares import own_share, whole_share
 from headrace.loader.spec import ServeSpec
 from headrace.loader.storage import Rows, rows_in_memory, rows_on_disk
 from headrace.loader.stream import BatchShape
@@ -45,6 +46,8 @@ class Serving:
         Per data set float64 [num_basins, Vy]: each basin's own std over the training period, canonical units.
     windows, tiles, column
         Input of the plan: runs of starts, tiles, and which basin chunk each slot is read from.
+    loads
+        Windows of every share of the split: one, or one for each rank that serves windows of its own.
     round_steps
         Pool rows of a round.
     resident
@@ -62,6 +65,7 @@ class Serving:
     y_scaling: list[Scaling]
     y_train_std: list[NDArray[np.float64]]
     windows: Windows
+    loads: tuple[int, ...]
     tiles: Tiles
     column: NDArray[np.int64]
     round_steps: int
@@ -98,6 +102,7 @@ def assemble(
     agree: Callable[[int], int],
     num_workers: int,
     spill_folder: str | None,
+    local: tuple[int, int] | None = None,
 ) -> tuple[Serving, Engine]:
     """Put together what a request needs.
 
@@ -113,6 +118,8 @@ def assemble(
         Reader threads.
     spill_folder
         Where rows go that do not fit; the system's temporary folder when None.
+    local
+        Rank and number of ranks where each serves windows of its own; None where all share every batch.
 
     Raises
     ------
@@ -122,14 +129,16 @@ def assemble(
         A store is gone.
     """
     content = load_content(index, spec)
+    opened = [open_dataset(s) for s in content.sources]
+    share = own_share(content, slot_columns(opened, content.layout), *local) if local else whole_share(content)
+    content = share.content
     sources, windows, layout = content.sources, content.windows, content.layout
     row_nbytes = content.row_nbytes
-    resident = layout.num_rows * row_nbytes <= budget_nbytes
-    round_steps = agree(layout.num_rows if resident else budget_nbytes // (2 * row_nbytes))
+    resident = share.most_rows * row_nbytes <= budget_nbytes
+    round_steps = agree(share.most_rows if resident else budget_nbytes // (2 * row_nbytes))
     tiles = _tiles(windows, layout, spec.window.length, round_steps, row_nbytes)
     _check_held(round_steps, layout.num_rows, row_nbytes, budget_nbytes)
 
-    opened = [open_dataset(s) for s in sources]
     shape = layout.num_rows, len(content.x_names), len(content.y_names)
     rows = rows_in_memory(*shape) if resident else rows_on_disk(*shape, spill_folder)
     readers = ThreadPoolExecutor(num_workers, thread_name_prefix="headrace-read")
@@ -151,6 +160,7 @@ def assemble(
         y_scaling=content.y_scaling,
         y_train_std=[_std_of(per, s.num_basins) for per, s in zip(content.y_moments, sources, strict=True)],
         windows=windows,
+        loads=share.loads,
         tiles=tiles,
         column=slot_columns(opened, layout),
         round_steps=round_steps,

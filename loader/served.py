@@ -27,7 +27,7 @@ class ServedSplit:
     @property
     def num_windows(self) -> int:
         """Windows of the split for the chosen data sets and basins."""
-        return self._serving.windows.total
+        return sum(self._serving.loads)
 
     @property
     def resident(self) -> bool:

@@ -34,6 +34,8 @@ class Settings:
         Folder for decoded rows that do not fit; None is the system's temporary folder.
     timeout
         Seconds to wait for a batch; None waits for ever.
+    rank_local
+        Whether every rank serves windows of its own.
     """
 
     batch_size: int
@@ -45,6 +47,7 @@ class Settings:
     num_workers: int
     cache_dir: str | None
     timeout: float | None
+    rank_local: bool
 
 
 def resolve_settings(
@@ -58,6 +61,7 @@ def resolve_settings(
     num_workers: object,
     cache_dir: object,
     timeout: object,
+    rank_local: object,
 ) -> Settings:
     """Combine arguments with the configuration, which counts where an argument is None.
 
@@ -78,4 +82,5 @@ def resolve_settings(
         num_workers=(os.cpu_count() or 1) if threads == "auto" else whole_number("num_workers", threads),
         cache_dir=folder("cache_dir", defaults.cache_dir if cache_dir is None else cache_dir),
         timeout=seconds("timeout", defaults.timeout if timeout is None else timeout),
+        rank_local=yes_or_no("rank_local", rank_local),
     )

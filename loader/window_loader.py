@@ -3,7 +3,8 @@
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, Self
+from concurrent.futures import CancelledError
+from typing import Any, Literal, NoReturn, Self
 
 import torch
 
@@ -13,7 +14,9 @@ from headrace.loader.batch import Batch
 from headrace.loader.budget import human_nbytes
 from headrace.loader.buffers import BufferPool
 from headrace.loader.catalog import Index
-from headrace.loader.partition import BatchCuts
+from headrace.loader.joint import Joint
+from headrace.loader.partition import BatchCuts, cut_epoch
+from headrace.loader.progress import Progress, windows_of_epoch
 from headrace.loader.rounds import RoundQueue
 from headrace.loader.schedule import EpochPlan, plan_epoch
 from headrace.loader.served import ServedSplit
@@ -21,9 +24,15 @@ from headrace.loader.settings import resolve_settings
 from headrace.loader.spec import BasinChoice, resolve_spec
 from headrace.loader.state import LoaderState
 from headrace.loader.stream import EpochStream
-from headrace.loader.world import resolve_world
+from headrace.loader.world import check_same, resolve_world
 from headrace.schemas.config import MissingConfig, NormalizationConfig, SamplingConfig, WindowConfig
 from headrace.schemas.windows import WindowSpec
+
+_NOT_SENT = (
+    "a WindowLoader has threads and memory that cannot be copied or sent to another process: make one there, from the "
+    "index and the same arguments. It reads in threads of its own, so a torch DataLoader around it needs num_workers=0"
+)
+_OVER = "this iteration is over: the loader was closed or iterated again"
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +70,9 @@ class WindowLoader(ServedSplit):
         Folder for decoded rows that do not fit the memory budget; they are private and gone when the loader is closed.
     timeout
         Seconds to wait for a batch before an error; None waits for ever unless the configuration says otherwise.
+    rank_local
+        Every rank serves windows of its own, and reads and holds only those; else each batch is shared out, and every
+        rank reads and holds the whole split. The middle of such an epoch continues with the same number of ranks only.
 
     Raises
     ------
@@ -92,40 +104,49 @@ class WindowLoader(ServedSplit):
         num_workers: int | Literal["auto"] | None = None,
         cache_dir: str | None = None,
         timeout: float | None = None,
+        rank_local: bool = False,
     ) -> None:
         world = resolve_world(rank, world_size)
         self.rank, self.world_size = world.rank, world.size
-        settings = self._settings = resolve_settings(
-            index.config.loader, batch_size=batch_size, seed=seed, device=device, memory_budget=memory_budget,
-            drop_last=drop_last, num_workers=num_workers, cache_dir=cache_dir, timeout=timeout,
-        )  # fmt: skip
-        self.split, self.device, self.timeout = split, settings.device, settings.timeout
-        self.batch_size, self.drop_last = settings.batch_size, settings.drop_last
-        self.num_workers = settings.num_workers
-        self._spec = resolve_spec(
-            index, split=split, window=window, missing=missing, normalization=normalization, sampling=sampling,
-            datasets=datasets, basins=basins, shuffle=shuffle,
-        )  # fmt: skip
-        self.index_digest, self.spec_digest = index.manifest.index_digest, self._spec.digest()
-        self.window, self.dataset_ids = self._spec.window, list(self._spec.dataset_ids)
-        self._seed = settings.seed
-        serving, engine = assemble(
-            index, self._spec, budget_nbytes=settings.budget_nbytes, agree=world.of_first,
-            num_workers=settings.num_workers, spill_folder=settings.cache_dir,
-        )  # fmt: skip
-        self._describe(serving)
-        self._engine: Engine | None = engine
-        world.check_budget(settings.memory_budget, resident=serving.resident)
-        self._buffers, self._pid = BufferPool(), os.getpid()
-        self._epoch, self._consumed, self._resume_at = 0, 0, 0
+        self._pid = os.getpid()
+        self._engine: Engine | None = None
         self._stream: EpochStream | None = None
-        self._cuts(0)
-        world.check_same(
-            {
-                "index": self.index_digest, "settings": self.spec_digest, "seed": self._seed,
-                "batch_size": self.batch_size, "drop_last": self.drop_last, "plan": self.plan().digest(),
-            }
-        )  # fmt: skip
+        with Joint(world) as joint:
+            settings = self._settings = resolve_settings(
+                index.config.loader, batch_size=batch_size, seed=seed, device=device, memory_budget=memory_budget,
+                drop_last=drop_last, num_workers=num_workers, cache_dir=cache_dir, timeout=timeout,
+                rank_local=rank_local,
+            )  # fmt: skip
+            self.split, self.device, self.timeout = split, settings.device, settings.timeout
+            self.batch_size, self.drop_last = settings.batch_size, settings.drop_last
+            self.num_workers, self._seed = settings.num_workers, settings.seed
+            self._spec = resolve_spec(
+                index, split=split, window=window, missing=missing, normalization=normalization, sampling=sampling,
+                datasets=datasets, basins=basins, shuffle=shuffle,
+            )  # fmt: skip
+            self.index_digest, self.spec_digest = index.manifest.index_digest, self._spec.digest()
+            self.window, self.dataset_ids = self._spec.window, list(self._spec.dataset_ids)
+            local = settings.rank_local and world.size > 1
+            serving, self._engine = assemble(
+                index, self._spec, budget_nbytes=settings.budget_nbytes, agree=joint.of_first,
+                num_workers=settings.num_workers, spill_folder=settings.cache_dir,
+                local=(world.rank, world.size) if local else None,
+            )  # fmt: skip
+            self._describe(serving)
+            world.check_budget(settings.memory_budget, resident=serving.resident)
+            world.check_windows(self.num_windows, drop_last=self.drop_last)
+            self._buffers = BufferPool()
+            each = self.batch_size * (1 if local else world.size)
+            most = self._spec.sampling.max_batches_per_epoch
+            self._progress = Progress(windows_of_epoch(serving.loads, most, each))
+            check_same(
+                joint,
+                {
+                    "index": self.index_digest, "settings": self.spec_digest, "seed": self._seed,
+                    "batch_size": self.batch_size, "drop_last": self.drop_last, "rank_local": local,
+                    "plan": serving.loads if local else self.plan().digest(),
+                },
+            )  # fmt: skip
 
     @property
     def chunks_read(self) -> int:
@@ -140,20 +161,20 @@ class WindowLoader(ServedSplit):
     @property
     def epoch(self) -> int:
         """Number of the epoch that the next iteration serves, or the present one while iterating."""
-        return self._epoch
+        return self._progress.epoch
 
     def plan(self, epoch: int | None = None) -> EpochPlan:
         """Return the order of an epoch, by default the present one."""
         serving = self._serving
         return plan_epoch(
-            serving.tiles, serving.column, seed=self._seed, epoch=self._epoch if epoch is None else epoch,
+            serving.tiles, serving.column, seed=self._seed, epoch=self.epoch if epoch is None else epoch,
             round_steps=serving.round_steps, shuffle=self._spec.shuffle, resident=serving.one_round,
             whole=self._spec.sampling.max_batches_per_epoch is None,
         )  # fmt: skip
 
     def __len__(self) -> int:
         """Return the number of batches of a whole epoch for this rank; exact, and the same for every rank."""
-        return len(self._cuts(0))
+        return len(self._cuts())
 
     def __iter__(self) -> Iterator[Batch]:
         """Serve the present epoch; when it ends the next one is due.
@@ -163,26 +184,29 @@ class WindowLoader(ServedSplit):
         """
         engine = self._checked_engine()
         self._stop_stream()
-        first, self._resume_at = self._resume_at, 0
-        self._consumed = first
-        cuts, plan = self._cuts(first), self.plan()
+        progress = self._progress
+        cuts, plan = self._cuts(progress.begin()), self.plan()
         if len(cuts) == 0:
-            self._epoch, self._consumed = self._epoch + 1, 0
+            progress.start(progress.epoch + 1)
             return
-        rounds = RoundQueue(engine.rounds, plan, plan.rounds_of(first, cuts.total))
+        begin, end = cuts.bounds(0)[0], cuts.bounds(len(cuts) - 1)[1]
+        rounds = RoundQueue(engine.rounds, plan, plan.rounds_of(begin, end))
         stream = EpochStream(
             plan=plan, cuts=cuts, rank=self.rank, rounds=rounds, shape=self._serving.shape, buffers=self._buffers,
             num_threads=self.num_workers, timeout=self.timeout,
         )  # fmt: skip
         self._stream = stream
         try:
-            for batch, position in stream:
-                self._consumed = position
+            for number, (batch, _) in enumerate(stream):
+                progress.consumed = cuts.consumed_after(number)
                 yield batch if self.device.type == "cpu" else batch.to(self.device)
                 if self._stream is not stream:
-                    msg = "this iteration is over: the loader was closed or iterated again"
-                    raise RuntimeError(msg)
-            self._epoch, self._consumed = self._epoch + 1, 0
+                    raise RuntimeError(_OVER)
+            progress.start(progress.epoch + 1)
+        except (RuntimeError, CancelledError):
+            if self._stream is stream:
+                raise
+            raise RuntimeError(_OVER) from None  # another thread closed it under this one
         finally:
             stream.close()
             if self._stream is stream:
@@ -191,16 +215,16 @@ class WindowLoader(ServedSplit):
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch that the next iteration serves, from its start; an iteration under way is over."""
         self._stop_stream()
-        self._epoch, self._consumed, self._resume_at = whole_number("epoch", epoch, least=0), 0, 0
+        self._progress.start(whole_number("epoch", epoch, least=0))
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader stands: batches handed out so far are done, those in flight are not."""
         return LoaderState(
-            index_digest=self.index_digest, spec_digest=self.spec_digest, seed=self._seed, epoch=self._epoch,
-            round_steps=self._serving.round_steps, windows_consumed=self._consumed,
+            index_digest=self.index_digest, spec_digest=self.spec_digest, seed=self._seed, epoch=self.epoch,
+            round_steps=self._serving.round_steps, **self._progress.windows(),
         ).as_dict()  # fmt: skip
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state: the next iteration serves exactly the windows that remained.
 
         Raises
@@ -212,11 +236,13 @@ class WindowLoader(ServedSplit):
         """
         found = LoaderState.from_dict(state, index_digest=self.index_digest, spec_digest=self.spec_digest)
         engine = self._checked_engine()
+        go_on = found.goes_on(self._serving.loads)
         self._stop_stream()
-        if found.round_steps != self._serving.round_steps:
-            self._serving, self._engine = replan(self._serving, engine, found.round_steps, self._settings.budget_nbytes)
-        self._seed, self._epoch = found.seed, found.epoch
-        self._consumed = self._resume_at = found.windows_consumed
+        if go_on and found.round_steps != self._serving.round_steps:
+            budget = self._settings.budget_nbytes
+            self._serving, self._engine = replan(self._serving, engine, found.round_steps, budget)
+        self._seed = found.seed
+        self._progress.take(found, go_on=go_on)
 
     def close(self) -> None:
         """Stop all threads and free the rows; the loader cannot be iterated afterwards."""
@@ -230,6 +256,10 @@ class WindowLoader(ServedSplit):
             engine.readers.shutdown(wait=True)
         else:
             logger.warning("a read is still under way after %s s; its thread is left to itself", self.timeout)
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or sent to another process."""
+        raise TypeError(_NOT_SENT)
 
     def __enter__(self) -> Self:
         """Return self."""
@@ -245,12 +275,9 @@ class WindowLoader(ServedSplit):
         shape = f"batches={len(self)}, batch_size={self.batch_size}, x={self.x_names}, y={self.y_names}"
         return f"WindowLoader(split={self.split!r}, windows={self.num_windows}, {shape}, {how})"
 
-    def _cuts(self, first: int) -> BatchCuts:
-        total, most = self.num_windows, self._spec.sampling.max_batches_per_epoch
-        if most is not None:
-            total = min(total, most * self.batch_size * self.world_size)
-        return BatchCuts(
-            first=min(first, total), total=total, batch_size=self.batch_size, world_size=self.world_size,
+    def _cuts(self, first: tuple[int, ...] | None = None) -> BatchCuts:
+        return cut_epoch(
+            first, self._progress.totals, rank=self.rank, world_size=self.world_size, batch_size=self.batch_size,
             drop_last=self.drop_last,
         )  # fmt: skip
 

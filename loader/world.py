@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import torch
 
+from headrace.loader.arguments import whole_number
+from headrace.loader.joint import Joint
 from headrace.schemas.errors import ConfigError, describe
 
 
@@ -24,14 +26,6 @@ class World:
     size: int
     connected: bool = False
 
-    def of_first(self, value: int) -> int:
-        """Return the value that rank 0 has; the own one where ranks cannot talk."""
-        if not self.connected:
-            return value
-        values = [value]
-        torch.distributed.broadcast_object_list(values, src=0)
-        return int(values[0])
-
     def check_budget(self, budget: str | float, *, resident: bool) -> None:
         """Refuse ranks that cut rounds by what memory is free and cannot agree on it."""
         if budget == "auto" and not resident and self.size > 1 and not self.connected:
@@ -45,34 +39,44 @@ class World:
                 )
             )
 
-    def check_same(self, facts: Mapping[str, object]) -> None:
-        """Compare what decides the order of windows with the other ranks.
-
-        Raises
-        ------
-        ConfigError
-            Ranks differ: some windows would be served twice and others never.
-        """
-        if not self.connected:
-            return
-        every: list[dict[str, object] | None] = [None] * self.size
-        torch.distributed.all_gather_object(every, dict(facts))
-        first = every[0] or {}
-        differing = [name for name in facts if any((other or {}).get(name) != first.get(name) for other in every)]
-        if differing:
-            got = "; ".join(
-                f"rank {rank}: " + ", ".join(f"{n}={(other or {}).get(n)}" for n in differing)
-                for rank, other in enumerate(every)
-            )
+    def check_windows(self, num_windows: int, *, drop_last: bool) -> None:
+        """Refuse an epoch that cannot give every rank a window."""
+        if num_windows < self.size and not drop_last:
             raise ConfigError(
                 describe(
-                    "ranks would serve different epochs",
+                    "fewer windows than ranks",
                     where="WindowLoader",
-                    expected=f"the same {', '.join(differing)} on every rank",
-                    got=got,
-                    fix="give every rank the same index and arguments",
+                    expected=f"at least {self.size} windows",
+                    got=f"{num_windows}",
+                    fix="use fewer ranks, or drop_last=True",
                 )
             )
+
+
+def check_same(joint: Joint, facts: Mapping[str, object]) -> None:
+    """Compare what decides the order of windows with the other ranks.
+
+    Raises
+    ------
+    ConfigError
+        Ranks differ: some windows would be served twice and others never.
+    """
+    every = joint.exchange(dict(facts))
+    differing = [name for name in facts if any(other.get(name) != every[0].get(name) for other in every)]
+    if differing:
+        joint.everyone_knows()
+        got = "; ".join(
+            f"rank {rank}: " + ", ".join(f"{n}={other.get(n)}" for n in differing) for rank, other in enumerate(every)
+        )
+        raise ConfigError(
+            describe(
+                "ranks would serve different epochs",
+                where="WindowLoader",
+                expected=f"the same {', '.join(differing)} on every rank",
+                got=got,
+                fix="give every rank the same index and arguments",
+            )
+        )
 
 
 def resolve_world(rank: int | None, world_size: int | None) -> World:
@@ -98,7 +102,8 @@ def resolve_world(rank: int | None, world_size: int | None) -> World:
             size = torch.distributed.get_world_size()
             return World(rank=torch.distributed.get_rank(), size=size, connected=size > 1)
         return World(rank=0, size=1)
-    if world_size < 1 or not 0 <= rank < world_size:
+    size, place = whole_number("world_size", world_size), whole_number("rank", rank, least=0)
+    if place >= size:
         raise ConfigError(
             describe(
                 "rank is outside the world",
@@ -108,4 +113,4 @@ def resolve_world(rank: int | None, world_size: int | None) -> World:
                 fix="correct the arguments",
             )
         )
-    return World(rank=rank, size=world_size)
+    return World(rank=place, size=size)
