@@ -9,8 +9,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headrace.loader.permutation import Permutation
+from headrace.loader.permutation import Order
 from headrace.schemas.windows import WindowSpec
+
+_CELLS_PER_PIECE = 16
+"""Cells of the table of first guesses: few hold an edge of a piece."""
+_STEPS = 2
+"""Pieces that a guess may lie behind before binary search takes over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,17 +33,17 @@ class RoundWindows:
     slot
         int64 [M], slot of each piece.
     stride
-        Steps, and so pool rows, between windows of a piece.
+        Steps, and so pool rows, between windows of a piece: the same for all, or int64 [M].
     """
 
     done: NDArray[np.int64]
     row: NDArray[np.int64]
     start: NDArray[np.int32]
     slot: NDArray[np.int64]
-    stride: int
+    stride: int | NDArray[np.int64]
 
     def locate(
-        self, positions: NDArray[np.int64], order: Permutation | None
+        self, positions: NDArray[np.int64], order: Order | None, finder: "PieceFinder"
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
         """Return pool row, slot and start of the windows at positions of the round.
 
@@ -48,11 +53,47 @@ class RoundWindows:
             int64 [B] in [0, windows of the round).
         order
             Permutation of the round's windows; None keeps their natural order.
+        finder
+            Over ``done``.
         """
         window = positions if order is None else order(positions)
-        piece = np.searchsorted(self.done, window, side="right") - 1
-        ahead = (window - self.done[piece]) * self.stride
+        piece = finder(window)
+        ahead = self.ahead(window, piece)
         return self.row[piece] + ahead, self.slot[piece], (self.start[piece] + ahead).astype(np.int32)
+
+    def ahead(self, window: NDArray[np.int64], piece: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return by how many steps windows start after the first one of their pieces."""
+        number = window - self.done[piece]
+        return number * (self.stride if isinstance(self.stride, int) else self.stride[piece])
+
+
+class PieceFinder:
+    """Find the pieces that windows lie in; a table of first guesses is several times faster than binary search.
+
+    Parameters
+    ----------
+    done
+        int64 [M + 1], windows before each piece, from 0 on, rising.
+    """
+
+    def __init__(self, done: NDArray[np.int64]) -> None:
+        self._done = done
+        cells = _CELLS_PER_PIECE * done.size
+        self._shift = max(int(done[-1]).bit_length() - cells.bit_length(), 0)
+        edges = np.arange((int(done[-1]) >> self._shift) + 1) << self._shift
+        self._guess = np.searchsorted(done, edges, side="right") - 1
+
+    def __call__(self, windows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the piece of each window, int64 like ``windows``, which lie in [0, windows of the round)."""
+        piece = self._guess[windows >> self._shift]
+        for _ in range(_STEPS):
+            beyond = windows >= self._done[piece + 1]
+            if not beyond.any():
+                return piece
+            piece += beyond
+        beyond = np.flatnonzero(windows >= self._done[piece + 1])  # many short pieces lie close together
+        piece[beyond] = np.searchsorted(self._done, windows[beyond], side="right") - 1
+        return piece
 
 
 class Pool:
@@ -69,24 +110,23 @@ class Pool:
     """
 
     def __init__(self, x: NDArray[np.float32], y: NDArray[np.float32], window: WindowSpec) -> None:
-        self._warmup = window.warmup_length
         self._x = _sliding(torch.from_numpy(x), window.length)
         self._y = _sliding(torch.from_numpy(y), window.target_length)
 
-    def gather(self, rows: torch.Tensor, x_out: torch.Tensor, y_out: torch.Tensor) -> None:
+    def gather(self, x_row: torch.Tensor, y_row: torch.Tensor, x_out: torch.Tensor, y_out: torch.Tensor) -> None:
         """Copy windows into a batch.
 
         Parameters
         ----------
-        rows
-            int64 [B], first pool row of each window.
+        x_row, y_row
+            int64 [B], first pool row of the inputs and of the targets of each window.
         x_out
-            float32 [B, L, Vx], contiguous destination.
+            float32 [B, L · Vx], contiguous destination.
         y_out
-            float32 [B, P, Vy], contiguous destination.
+            float32 [B, P · Vy], contiguous destination.
         """
-        torch.index_select(self._x, 0, rows, out=x_out.flatten(1))
-        torch.index_select(self._y, 0, rows + self._warmup, out=y_out.flatten(1))
+        torch.index_select(self._x, 0, x_row, out=x_out)
+        torch.index_select(self._y, 0, y_row, out=y_out)
 
 
 def _sliding(rows: torch.Tensor, length: int) -> torch.Tensor:
