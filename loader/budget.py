@@ -30,7 +30,7 @@ def parse_nbytes(value: str | float, name: str) -> int:
     ConfigError
         The text is no size.
     """
-    if isinstance(value, int | float | np.integer) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int | float | np.integer) and not isinstance(value, bool) and 0 <= value < 2**63:
         return int(value)
     match = _SIZE.match(value) if isinstance(value, str) else None
     if match is None or match.group(2).lower() not in _UNITS:

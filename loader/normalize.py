@@ -1,8 +1,8 @@
 """Moments → mean and scale: what is subtracted and divided, per data set, basin and variable.
 
-Statistics cover the training period of exactly the training basins a loader serves. A basin without training values
-falls back to its data set, a data set without any to all data sets together; a variable that never varies, or was never
-seen, keeps scale 1 and is named in one warning.
+Statistics cover the training period of exactly the training basins a loader serves. A basin that is not trained on, or
+has no training values, falls back to its data set, a data set without any to all data sets together; a variable that
+never varies, or was never seen, keeps scale 1 and is named in one warning.
 """
 
 import logging
@@ -112,7 +112,7 @@ def _by_scope(
         whole = overall if scope == "global" or per_dataset[d].count[0] == 0 else per_dataset[d]
         mean, std, count = (np.full(len(moments), float(a[0])) for a in (whole.mean, whole.std, whole.count))
         if scope == "per_basin":
-            own = moments.count > 0
+            own = served[d] & (moments.count > 0)
             mean, std = np.where(own, moments.mean, mean), np.where(own, moments.std, std)
             count = np.where(own, moments.count, count)
             lacking = int(np.count_nonzero(served[d] & ~own))

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
+from headrace.loader.arguments import yes_or_no
 from headrace.loader.catalog import Index, check_split
 from headrace.schemas.config import (
     Config,
@@ -119,7 +120,7 @@ def resolve_spec(
         sampling=sampled,
         dataset_ids=chosen,
         basins=_choose_basins(index, chosen, basins),
-        shuffle=split == "train" if shuffle is None else shuffle,
+        shuffle=split == "train" if shuffle is None else yes_or_no("shuffle", shuffle),
         columns=_columns(config, chosen),
     )
     _refuse_mixed_steps(index, config, chosen)
@@ -153,21 +154,25 @@ def _refuse_other_index(built: MissingConfig, asked: MissingConfig) -> None:
 def _section(default: Section, given: Section | Mapping[str, Any] | None, name: str) -> Section:
     if given is None:
         return default
-    if isinstance(given, BaseModel):
+    if isinstance(given, type(default)):
         return given
+    if not isinstance(given, Mapping):
+        raise ConfigError(_not_valid(name, default, repr(given)[:200]))
     try:
         return type(default).model_validate({**default.model_dump(), **given})
     except ValidationError as error:
         problem = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False))
-        raise ConfigError(
-            describe(
-                "loader argument is not valid",
-                where=f"WindowLoader({name}=…)",
-                expected=f"keys {', '.join(type(default).model_fields)}",
-                got=problem,
-                fix="correct the argument",
-            )
-        ) from None
+        raise ConfigError(_not_valid(name, default, problem)) from None
+
+
+def _not_valid(name: str, section: BaseModel, got: str) -> str:
+    return describe(
+        "loader argument is not valid",
+        where=f"WindowLoader({name}=…)",
+        expected=f"a mapping with keys of {', '.join(type(section).model_fields)}",
+        got=got,
+        fix="correct the argument",
+    )
 
 
 def _choose_datasets(index: Index, datasets: Sequence[str] | None) -> tuple[str, ...]:
@@ -191,7 +196,7 @@ def _choose_datasets(index: Index, datasets: Sequence[str] | None) -> tuple[str,
 
 def _listed(names: Sequence[str], where: str) -> list[str]:
     """Return names as a list of text; a bare text would be taken letter by letter."""
-    if isinstance(names, str) or not all(isinstance(n, str) for n in names):
+    if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(n, str) for n in names):
         raise ConfigError(
             describe(
                 "not a list of names",

@@ -107,7 +107,8 @@ class OracleLoader:
             whole = overall if self.normalization.scope == "global" or joined[d].size == 0 else joined[d]
             mean, std = np.zeros(len(data.ids)), np.ones(len(data.ids))
             for b in range(len(data.ids)):
-                own = seen[d][b] if self.normalization.scope == "per_basin" and seen[d][b].size else whole
+                alone = self.normalization.scope == "per_basin" and b in self._served[d] and seen[d][b].size
+                own = seen[d][b] if alone else whole
                 if self.normalization.method == "standard" and own.size:
                     mean[b], std[b] = own.mean(), own.std() if own.std() > 0 else 1.0
             scales.append((mean, std))
