@@ -3,20 +3,18 @@
 Store paths and basin files are relative to the folder of the configuration file, so that a project folder can move.
 """
 
-import difflib
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import ValidationError
 
-from headrace.schemas.config import Config, DatasetConfig, SplitBasins
+from headrace.schemas.complaints import explain
+from headrace.schemas.config import SPLITS, Config, DatasetConfig, SplitBasins
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.yaml_text import read_yaml, write_yaml
 
@@ -90,7 +88,7 @@ def parse_config(
     try:
         config = Config.model_validate(data)
     except ValidationError as error:
-        raise ConfigError(_explain(error, where)) from None
+        raise ConfigError(explain(error, where)) from None
     return config if base is None else _resolve(config, base)
 
 
@@ -138,78 +136,6 @@ def _apply_override(data: dict[str, Any], override: str) -> None:
         ) from error
 
 
-def _explain(error: ValidationError, where: str) -> str:
-    """Put each complaint on a line of its own: dotted path, what is wrong, nearest valid key."""
-    lines: dict[str, list[str]] = {}
-    for item in _without_other_branches(error.errors(include_url=False)):
-        *parents, last = item["loc"] or ("",)
-        if item["type"] == "extra_forbidden":
-            path, model = _walk(parents)
-            known = sorted(model.model_fields)
-            near = difflib.get_close_matches(str(last), known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(known)}"
-            lines[f"unknown key {'.'.join([*path, str(last)])}: {hint}"] = []
-            continue
-        dotted = ".".join(_walk(item["loc"])[0])
-        if item["type"] == "missing":
-            lines[f"{dotted} is missing"] = []
-        else:
-            problem = item["msg"].removeprefix("Value error, ")
-            problems = lines.setdefault(f"{dotted} = {_short(item.get('input'))}" if dotted else "whole", [])
-            problems += [problem] if problem not in problems else []
-    text = [f"  - {head}" + (f": {'; or: '.join(problems)}" if problems else "") for head, problems in lines.items()]
-    count = f"{len(text)} problems" if len(text) > 1 else "1 problem"
-    return f"configuration is not valid ({count})\n  where:    {where}\n" + "\n".join(text)
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _walk(loc: Iterable[int | str]) -> tuple[list[str], type[BaseModel]]:
-    """Follow an error's location through the models; drop pydantic's names for the branches of a union.
-
-    Returns
-    -------
-    tuple
-        The parts of the dotted path, and the model they lead to.
-    """
-    model: type[BaseModel] = Config
-    in_map = False
-    path: list[str] = []
-    for part in loc:
-        field = model.model_fields.get(str(part))
-        if in_map:
-            in_map = False
-        elif field is not None:
-            found = _models_in(field.annotation)
-            model = found[0] if found else model
-            in_map = "dict[" in str(field.annotation)
-        elif not isinstance(part, int):
-            continue
-        path.append(str(part))
-    return path, model
-
-
-def _without_other_branches(items: Sequence[ErrorDetails]) -> list[ErrorDetails]:
-    """Of the complaints of one union keep those from inside a branch, if any: that branch was meant."""
-    unions = []
-    for item in items:
-        path = _walk(item["loc"])[0]
-        same = takewhile(lambda pair: pair[0] == str(pair[1]), zip(path, item["loc"], strict=False))
-        unions.append(item["loc"][: len(list(same))])
-    inside = [len(item["loc"]) > len(union) + 1 for item, union in zip(items, unions, strict=True)]
-    meant = {union for union, deep in zip(unions, inside, strict=True) if deep}
-    return [item for item, union, deep in zip(items, unions, inside, strict=True) if deep or union not in meant]
-
-
-def _models_in(annotation: object) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [m for arg in getattr(annotation, "__args__", ()) for m in _models_in(arg)]
-
-
 def _reason(error: OSError | UnicodeDecodeError) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else f"not UTF-8: {error.reason}"
 
@@ -220,22 +146,33 @@ def is_url(text: str) -> bool:
 
 
 def _resolve(config: Config, base: Path) -> Config:
-    resolved = {name: _resolve_dataset(name, d, base) for name, d in config.datasets.items()}
+    """Make store paths absolute and read basin files; one error lists every file that cannot be used."""
+    problems: list[ConfigError] = []
+    resolved = {name: _resolve_dataset(name, d, base, problems) for name, d in config.datasets.items()}
+    if len(problems) > 1:
+        listed = "\n".join(f"{number}. {error}" for number, error in enumerate(problems, start=1))
+        raise ConfigError(f"{len(problems)} basin files cannot be used\n{listed}")
+    if problems:
+        raise problems[0]
     return config.model_copy(update={"datasets": resolved})
 
 
-def _resolve_dataset(name: str, dataset: DatasetConfig, base: Path) -> DatasetConfig:
+def _resolve_dataset(name: str, dataset: DatasetConfig, base: Path, problems: list[ConfigError]) -> DatasetConfig:
     def absolute(uri: str | None) -> str | None:
         return uri if uri is None or is_url(uri) else str(base / Path(uri).expanduser())
 
-    basins = dataset.basins
+    def read(basins: str | tuple[str, ...], key: str) -> str | tuple[str, ...]:
+        try:
+            return _read_basins(basins, base, key)
+        except ConfigError as error:
+            problems.append(error)
+            return basins
+
+    basins, key = dataset.basins, f"datasets.{name}.basins"
     if isinstance(basins, SplitBasins):
-        read = {
-            s: _read_basins(getattr(basins, s), base, f"datasets.{name}.basins.{s}") for s in ("train", "valid", "test")
-        }
-        basins = SplitBasins.model_validate(read)
+        basins = SplitBasins.model_validate({s: read(getattr(basins, s), f"{key}.{s}") for s in SPLITS})
     else:
-        basins = _read_basins(basins, base, f"datasets.{name}.basins")
+        basins = read(basins, key)
     return dataset.model_copy(
         update={
             "timeseries": absolute(dataset.timeseries),

@@ -26,14 +26,21 @@ _UNIT_PER_SECOND = {
 _DATE = re.compile(r"^\s*([+-]?\d{1,4})-(\d{1,2})-(\d{1,2})(?:[T ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.0*)?)?\s*Z?)?\s*$")
 
 
-def parse_date(text: str, calendar: str) -> tuple[int, bool]:
-    """Read a date or date-time; return its seconds since 1970-01-01 in the calendar and whether it is a bare date."""
+def parse_date(text: str, calendar: str, key: str = "") -> tuple[int, bool]:
+    """Read a date or date-time; return its seconds since 1970-01-01 in the calendar and whether it is a bare date.
+
+    Raises
+    ------
+    ConfigError
+        It cannot be read, or the calendar has no such day; names ``key``, the dotted key that holds it.
+    """
+    where = f"{key} = {text!r}" if key else repr(text)
     match = _DATE.match(text)
     if match is None:
         raise ConfigError(
             describe(
                 "date cannot be read",
-                where=repr(text),
+                where=where,
                 expected="YYYY-MM-DD or YYYY-MM-DD HH:MM[:SS], UTC",
                 got=text,
                 fix="write the date in ISO form",
@@ -46,7 +53,7 @@ def parse_date(text: str, calendar: str) -> tuple[int, bool]:
         raise ConfigError(
             describe(
                 "date does not exist",
-                where=repr(text),
+                where=where,
                 expected=f"a date of the calendar {calendar}",
                 got=text,
                 fix="use a date of that calendar",

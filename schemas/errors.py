@@ -25,6 +25,10 @@ class SourceError(HeadraceError):
     exit_code: ClassVar[int] = 3
 
 
+class StoreNotFoundError(SourceError):
+    """There is no store where one should be."""
+
+
 class ReadError(SourceError):
     """One chunk could not be read or decoded; the message names array, chunk key and byte length."""
 
@@ -34,7 +38,7 @@ class DamagedChunkError(ReadError):
 
 
 class StaleIndexError(HeadraceError):
-    """The store changed after the index was built: run ``build-index`` again."""
+    """The index is of other stores or settings, or they changed after it was built: run ``build-index`` again."""
 
     exit_code: ClassVar[int] = 4
 

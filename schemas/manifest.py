@@ -7,10 +7,11 @@ that plans and checkpoints refer to. It holds no wall time, so equal inputs give
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from headrace.schemas.config import Config
-from headrace.schemas.errors import IndexFormatError, describe
+from headrace.schemas.errors import IndexFormatError, SourceError, describe
 from headrace.schemas.tables import FORMAT_VERSION, TABLES
 
 MANIFEST_NAME = "manifest.json"
@@ -108,3 +109,64 @@ class IndexManifest:
                 describe("manifest is damaged", where=where, expected="every table and its digest", got=got, fix=fix)
             )
         return manifest
+
+
+def read_manifest(folder: Path) -> IndexManifest:
+    """Read the manifest of an index.
+
+    Raises
+    ------
+    SourceError
+        There is nothing at the path.
+    IndexFormatError
+        There is something else: a file, a folder without a readable manifest, or an index of another version.
+    """
+    if not folder.exists():
+        raise SourceError(
+            describe(
+                "index not found",
+                where=str(folder),
+                expected="a folder written by build-index",
+                got="nothing there",
+                fix=f"correct the path, or build it: headrace build-index CONFIG --out {folder}",
+            )
+        )
+    if not folder.is_dir():
+        raise IndexFormatError(
+            describe(
+                "this is no index",
+                where=str(folder),
+                expected="a folder written by build-index",
+                got="a file",
+                fix="give the folder that build-index wrote (its --out)",
+            )
+        )
+    path = folder / MANIFEST_NAME
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        names = sorted(p.name for p in folder.iterdir())
+        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+        begun = PARTS_FOLDER in names
+        raise IndexFormatError(
+            describe(
+                "folder is no finished index",
+                where=str(folder),
+                expected=f"{MANIFEST_NAME}, which build-index writes last",
+                got=f"no manifest; the folder holds {', '.join(names[:6]) or 'nothing'}{more}",
+                fix="run build-index again with the same --out; what is scanned so far is kept"
+                if begun
+                else "give the folder that build-index wrote, or build one: headrace build-index CONFIG --out DIR",
+            )
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise IndexFormatError(
+            describe(
+                "manifest cannot be read",
+                where=str(path),
+                expected="the manifest of an index",
+                got=f"{type(error).__name__}: {error}",
+                fix="mend its rights, or run build-index again with the same --out",
+            )
+        ) from error
+    return IndexManifest.from_json(text, str(path))

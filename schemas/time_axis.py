@@ -68,19 +68,20 @@ class TimeAxis:
                 return segment.start + max(ahead, 0)
         return self.num_steps
 
-    def range_of(self, first: str, last: str) -> tuple[TimeRange, bool]:
+    def range_of(self, first: str, last: str, key: str = "") -> tuple[TimeRange, bool]:
         """Return the steps from ``first`` to ``last``, both inclusive, and whether the record cut them.
 
-        A bare last date means its whole day; a date-time is inclusive as written.
+        A bare last date means its whole day; a date-time is inclusive as written. Errors name ``key``, the dotted key
+        that holds the dates.
         """
-        begin = parse_date(first, self.calendar)[0]
-        end, whole_day = parse_date(last, self.calendar)
+        begin = parse_date(first, self.calendar, key)[0]
+        end, whole_day = parse_date(last, self.calendar, key)
         end += 86400 if whole_day else 1
         if begin >= end:
             raise ConfigError(
                 describe(
                     "period ends before it starts",
-                    where=f"[{first}, {last}]",
+                    where=f"{key} = [{first}, {last}]" if key else f"[{first}, {last}]",
                     expected="first date <= last date",
                     got=f"{first} after {last}",
                     fix="swap the dates",

@@ -25,6 +25,9 @@ datasets:
 """
 
 
+BASINS = "all, a list of ids, or a text file with one id a line"
+
+
 @pytest.fixture
 def guide(tmp_path: Path) -> Path:
     path = tmp_path / "guide.yml"
@@ -92,26 +95,59 @@ def test_unknown_key_is_named_with_its_dotted_path_and_the_nearest_key(override:
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
-        ("loader.batch_size=many", "loader.batch_size = 'many': Input should be a valid integer"),
+        ("loader.batch_size=many", "loader.batch_size = 'many': expected a whole number"),
         (
             "loader.memory_budget=-5",
-            "memory_budget = -5: Input should be a valid string; or: Input should be greater than 0",
+            "loader.memory_budget = -5: expected auto, a number of bytes, or text such as 2GiB",
         ),
-        ("loader.num_workers=0", "loader.num_workers = 0: Input should be 'auto'; or: Input should be greater than 0"),
-        ("datasets.a.basins={train: 5}", "datasets.a.basins.train = 5: Input should be a valid string; or: "),
+        ("loader.num_workers=0", "loader.num_workers = 0: expected auto or a whole number above 0"),
+        (
+            "datasets.a.basins=",
+            f"datasets.a.basins = null: expected {BASINS}, or {{train: …, ",
+        ),
+        ("datasets.a.basins=true", f"datasets.a.basins = true: expected {BASINS}, or "),
+        ("datasets.a.basins={train: 5}", f"datasets.a.basins.train = 5: expected {BASINS}"),
+        ("datasets.a.basins={valid: null}", f"datasets.a.basins.valid = null: expected {BASINS}"),
+        ("datasets.a.t_range_test=[2000-01-01]", "t_range_test = ['2000-01-01']: expected two dates, [first, last]"),
+        (
+            "datasets.a.t_range_train=1980",
+            "datasets.a.t_range_train = 1980: expected two dates, [first, last], or ",
+        ),
+        ("datasets.a.variables.target=", "datasets.a.variables.target = null: expected a list of array names, or "),
+        (
+            "datasets.a.variables.target.q=",
+            "variables.target.q = null: expected the name of an array, or ",
+        ),
+        (
+            "loader.cache_limit=[1]",
+            "cache_limit = [1]: expected a number of bytes, or text such as 20GiB, or ",
+        ),
+        ("missing.missing_policy=zero", "missing.missing_policy = 'zero': expected fill, fill_and_mask or drop"),
+        ("train.amp=maybe", "train.amp = 'maybe': expected true or false"),
+        ("train.dropout=1", "train.dropout = 1: expected a number below 1"),
+        ("train.clip_gradient_norm=x", "train.clip_gradient_norm = 'x': expected a number or null"),
+        ("window=3", "window = 3: expected a mapping, key: value"),
         ("datasets.a.basins=[no, 1e5]", "datasets.a.basins = ['no', 100000.0]: basin id 100000.0 is not text"),
-        ("datasets.a.timeseries=", "datasets.a.timeseries = None: Input should be a valid string"),
+        ("datasets.a.timeseries=", "datasets.a.timeseries = null: expected text"),
         ("datasets.b.basins=all", "datasets.b.timeseries is missing"),
         ("datasets.a.variables.target={q: {physical: q, scale: 0}}", "scale must not be 0"),
-        ("train.learning_rate_schedule={3: -1}", "train.learning_rate_schedule.3 = -1: Input should be greater than 0"),
-        ("train.learning_rate_schedule={x: 1}", "learning_rate_schedule.x = 'x': Input should be a valid integer"),
+        ("train.learning_rate_schedule={3: -1}", "train.learning_rate_schedule.3 = -1: expected a number above 0"),
+        ("train.learning_rate_schedule={x: 1}", "learning_rate_schedule.x = 'x': expected a whole number as key"),
         ("window.warmup_length=365", "window = {'warmup_length': 365}: warmup_length must lie in [0, 365)"),
     ],
 )
 def test_bad_value_is_named_with_its_dotted_path_and_what_was_found(override: str, expected: str) -> None:
     message = mistake(override)
     assert "(1 problem)" in message
+    assert "Input should" not in message
     assert expected in message.splitlines()[-1]
+
+
+def test_every_basin_file_that_cannot_be_used_is_named(guide: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(guide, ["datasets.camels_us.basins={train: a.txt, test: b.txt}"])
+    assert "2 basin files cannot be used" in str(caught.value)
+    assert all(f"basins.{key}.txt" in str(caught.value) for key in ("train = a", "test = b"))
 
 
 def test_all_mistakes_are_said_at_once() -> None:
