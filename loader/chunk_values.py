@@ -1,0 +1,50 @@
+"""Raw values → normalised values of one variable. Legend: S basins, T steps."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.decode import decode
+from headrace.loader.normalize import Scaling
+from headrace.loader.read_plan import OpenDataset
+
+
+def normalised(
+    opened: OpenDataset,
+    v: int,
+    raw: NDArray[np.generic],
+    lost: list[slice],
+    basins: NDArray[np.int32],
+    scaling: Scaling,
+) -> NDArray[np.float32]:
+    """Decode and scale raw values; NaN is missing.
+
+    Parameters
+    ----------
+    opened, v
+        Data set, and position among its variables; one that the store holds.
+    raw
+        [S, T], stored values.
+    lost
+        Step ranges that hold nothing but missing values.
+    basins
+        int32 [S], basin numbers.
+    scaling
+        Of the data set's inputs or targets, as the variable is.
+
+    Returns
+    -------
+    NDArray[np.float32]
+        [S, T], a new array; steps in the order of the mended time axis where there is one.
+    """
+    rule, source = opened.variables[v].rule, opened.source
+    assert rule is not None
+    area = None if rule.area_array is None else source.areas[rule.area_array][basins]
+    block = decode(raw, rule, area=area)
+    for steps in lost:
+        block[:, steps] = np.nan
+    if source.time_order is not None:
+        block = np.take(block, source.time_order, axis=1)
+    column = opened.columns[v]
+    block -= scaling.mean[basins, column][:, None]
+    block /= scaling.std[basins, column][:, None]
+    return block
