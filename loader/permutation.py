@@ -6,9 +6,13 @@ cycle walking over the few pairs beyond n. It costs no memory and any element ca
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+
+Order = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+"""Turns positions into what comes there."""
 
 _ROUNDS = 4
 _MASK = (1 << 64) - 1

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.loader.permutation import Permutation, derive_key, hash_floats
+from headrace.loader.permutation import Order, Permutation, derive_key, hash_floats
 from headrace.loader.tiles import FIRST_PASS_ROUNDS, Tiles
+from headrace.loader.uses import Uses
 
 _PARTS, _OFFSETS, _COLUMNS, _WINDOWS, _TURNS = range(5)
 """What a key is for; keeps the streams of one epoch apart."""
@@ -31,6 +32,8 @@ class EpochPlan:
         int64 [rounds + 1]: round r uses ``tile_order[round_cuts[r]:round_cuts[r + 1]]``.
     window_cuts
         int64 [rounds + 1]: round r serves positions [window_cuts[r], window_cuts[r + 1]) of the epoch.
+    uses
+        Which windows of its tiles a round serves; None: each once.
     """
 
     seed: int
@@ -40,6 +43,7 @@ class EpochPlan:
     tile_order: NDArray[np.int64]
     round_cuts: NDArray[np.int64]
     window_cuts: NDArray[np.int64]
+    uses: Uses | None = None
 
     @property
     def num_rounds(self) -> int:
@@ -64,19 +68,21 @@ class EpochPlan:
         """Return the key of a round's window permutation."""
         return derive_key(self.seed, self.epoch, _WINDOWS, number)
 
-    def order_of(self, number: int) -> Permutation | None:
+    def order_of(self, number: int) -> Order | None:
         """Return the order of a round's windows; None is their natural order."""
         if not self.shuffle:
             return None
+        if self.uses is not None:
+            return self.uses.order_of(number, self.key_of(number))
         return Permutation(self.key_of(number), int(self.window_cuts[number + 1] - self.window_cuts[number]))
 
     def digest(self) -> str:
         """Return 16 hex digits over everything that decides the order."""
         facts = np.array([self.seed, self.epoch, self.round_steps, self.shuffle], dtype=np.int64)
-        content = b"".join(
-            a.astype("<i8").tobytes() for a in (facts, self.tile_order, self.round_cuts, self.window_cuts)
-        )
-        return hashlib.sha256(content).hexdigest()[:16]
+        arrays = (facts, self.tile_order, self.round_cuts, self.window_cuts)
+        if self.uses is not None:
+            arrays += self.uses.content()
+        return hashlib.sha256(b"".join(a.astype("<i8").tobytes() for a in arrays)).hexdigest()[:16]
 
 
 def plan_epoch(
@@ -121,7 +127,7 @@ def plan_epoch(
         rounds = FIRST_PASS_ROUNDS if first_pass else 1
         cuts = _even_cuts(tiles.num_windows[order], rounds)
     else:
-        cuts = _bounded_cuts(tiles.num_rows[order], round_steps)
+        cuts = bounded_cuts(tiles.num_rows[order], round_steps)
     total = np.append(0, np.cumsum(tiles.num_windows[order]))
     return EpochPlan(
         seed=seed,
@@ -144,21 +150,21 @@ def _shuffled_order(
     ``by_column`` the basin chunks of a data set follow each other in random order instead, each taking an equal share
     of [0, 1).
     """
-    rank = _random_ranks(tiles.slot, derive_key(seed, epoch, _PARTS))
+    rank = random_ranks(tiles.slot, derive_key(seed, epoch, _PARTS))
     names, of_slot = np.unique(column, return_inverse=True)
     group = of_slot if by_column else np.unique(column >> 32, return_inverse=True)[1]
     turn = hash_floats(derive_key(seed, epoch, _TURNS), int(group.max(initial=0)) + 1)
-    offset = (_random_ranks(group, derive_key(seed, epoch, _OFFSETS)) + turn[group]) / np.bincount(group)[group]
+    offset = (random_ranks(group, derive_key(seed, epoch, _OFFSETS)) + turn[group]) / np.bincount(group)[group]
     place = (rank + offset[tiles.slot]) / tiles.num_parts
     if by_column:
         dataset = names >> 32
-        position = _random_ranks(dataset, derive_key(seed, epoch, _COLUMNS))
+        position = random_ranks(dataset, derive_key(seed, epoch, _COLUMNS))
         chunks = np.unique(dataset, return_inverse=True, return_counts=True)
         place = (position[of_slot][tiles.slot] + place) / chunks[2][chunks[1]][of_slot][tiles.slot]
     return np.argsort(place, kind="stable")
 
 
-def _random_ranks(group: NDArray[np.int64], key: int) -> NDArray[np.int64]:
+def random_ranks(group: NDArray[np.int64], key: int) -> NDArray[np.int64]:
     """Return a random order 0, 1, … of the members of each group, int64 like ``group``."""
     order = np.lexsort((hash_floats(key, group.size), group))
     ordered = group[order]
@@ -178,7 +184,7 @@ def _even_cuts(windows: NDArray[np.int64], rounds: int) -> NDArray[np.int64]:
     return np.unique(np.concatenate([[0], inner, [windows.size]])).astype(np.int64)
 
 
-def _bounded_cuts(rows: NDArray[np.int64], round_steps: int) -> NDArray[np.int64]:
+def bounded_cuts(rows: NDArray[np.int64], round_steps: int) -> NDArray[np.int64]:
     """Cut into the fewest rounds of about equal rows, none above ``round_steps``."""
     if rows.size == 0:
         return np.zeros(1, dtype=np.int64)
