@@ -35,6 +35,7 @@ def saved(state: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("epoch", [0, 1])
 def test_resuming_after_any_batch_gives_exactly_the_rest_then_the_next_epoch(index, budget, epoch):
+    """Field cases H3 and H14: any batch, any number of workers; a state holds no batch that was only prefetched."""
     with opened(index, budget) as loader:
         loader.set_epoch(epoch)
         whole, following = epoch_of(loader), epoch_of(loader)
@@ -54,6 +55,7 @@ def test_resuming_after_any_batch_gives_exactly_the_rest_then_the_next_epoch(ind
 
 
 def test_a_state_saved_twice_on_the_way_does_not_drift(index):
+    """Field case H4: states hold what the consumer got, so saving and loading again and again loses nothing."""
     with opened(index, "spilling") as loader:
         whole = epoch_of(loader)
     done: list[list[tuple[int, int, int]]] = []
@@ -80,6 +82,7 @@ def test_a_state_saved_inside_the_last_batch_goes_on_with_the_next_epoch(index):
 
 
 def test_a_state_between_epochs_belongs_to_the_next_one(index):
+    """Field case H4: a state saved at the end drops no epoch."""
     with opened(index) as loader:
         epoch_of(loader)
         state = loader.state_dict()
@@ -206,3 +209,28 @@ def test_values_of_a_resumed_epoch_are_those_of_an_unbroken_one(index):
         resumed.load_state_dict(state)
         rest = [batch.x for batch in resumed]
     assert all(torch.equal(a, b) for a, b in zip([*done, *rest], whole, strict=True))
+
+
+def test_a_state_before_the_first_batch_is_the_whole_epoch(index):
+    with opened(index) as loader:
+        state = saved(loader.state_dict())
+        whole = epoch_of(loader)
+    with opened(index, seed=1) as resumed:
+        resumed.load_state_dict(state)
+        assert epoch_of(resumed) == whole
+    assert state["epoch_windows"] == len(flat(whole))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"windows_consumed": 10**6}, {"windows_consumed": 10**6, "epoch_windows": 10**6}, {"windows_consumed": None}],
+)
+def test_a_state_beyond_the_epoch_is_refused_and_changes_nothing(index, damage):
+    with opened(index) as loader:
+        whole = epoch_of(loader)
+        loader.set_epoch(0)
+        with pytest.raises(ConfigError, match="cannot be read"):
+            loader.load_state_dict({**loader.state_dict(), **damage})
+        with pytest.raises(ConfigError, match="cannot be read"):
+            loader.load_state_dict(None)  # type: ignore[arg-type]
+        assert epoch_of(loader) == whole
