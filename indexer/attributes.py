@@ -1,21 +1,24 @@
 """One look at the attributes store of a data set: its constants, and the areas that ``per_area`` asks for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from headrace.coordinates import read_basin_ids
 from headrace.indexer.arrays import check_extent, find_array, resolve, variable_key
-from headrace.indexer.coordinates import read_basin_ids, unique_rows
+from headrace.indexer.coordinates import unique_rows
 from headrace.indexer.facts import VariableFacts
 from headrace.indexer.problems import Problems
-from headrace.indexer.statics import align, read_static
+from headrace.indexer.statics import align
 from headrace.schemas.config import Config
 from headrace.schemas.errors import ConfigError, describe
-from headrace.schemas.variables import VariableConfig
-from headrace.store import StoredArray, open_group
+from headrace.schemas.variables import VariableConfig, rule_to_json
+from headrace.snapshot import ArraySnapshot, ids_content, look_at, static_content
+from headrace.static_rows import AREA_PREFIX, areas_of, read_static_rows
+from headrace.store import BASIN_DIM, StoredArray, open_group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +43,15 @@ class Attributes:
         Name of each present constant → float64 [rows of the attributes store].
     areas
         Text written as ``per_area`` → area.
+    snapshots
+        What its arrays looked like.
     """
 
     rows: Mapping[str, int]
     constants: tuple[VariableFacts, ...]
     values: Mapping[str, NDArray[np.float64]]
     areas: Mapping[str, Area]
+    snapshots: tuple[ArraySnapshot, ...] = ()
 
     def aligned(self, values: NDArray[np.float64], ids: list[str]) -> NDArray[np.float64]:
         """Return values in the order of the given basin ids, NaN for a basin without a row."""
@@ -72,8 +78,10 @@ def look_at_attributes(config: Config, dataset_id: str, problems: Problems) -> A
             )
         )
     uri = settings.attributes
-    group = open_group(uri)
+    group = open_group(uri, key=f"{key}.attributes")
+    seen = look_at(group, uri, "attributes", BASIN_DIM, "basin")
     ids = read_basin_ids(group, uri, id_width=settings.id_width, key=key)
+    snapshots = [replace(seen, content=ids_content(ids))]
     reader = _Reader(group, uri, len(ids), config, key)
     positions = {name: i for i, name in enumerate(config.names("static"))}
     facts: list[VariableFacts] = []
@@ -86,15 +94,19 @@ def look_at_attributes(config: Config, dataset_id: str, problems: Problems) -> A
         with problems.collecting():
             found = reader.constant(name, wanted, positions[name])
             facts.append(found)
+            snapshots.append(look_at(group, uri, "attributes", wanted.physical, "static"))
             if found.stored is not None:
-                values[name] = read_static(found.stored, found.rule, config.missing.on_bad_chunk)
+                values[name], snapshots[-1] = reader.read(found, snapshots[-1], name)
     for text in wanted_areas:
         with problems.collecting():
             found = reader.constant(text, constants.get(text, VariableConfig(physical=text)), -1, required=True)
             assert found.stored is not None
-            read = read_static(found.stored, found.rule, config.missing.on_bad_chunk)
-            areas[text] = Area(values=np.where(read > 0, read, np.nan), unit=found.unit)
-    return Attributes(rows=rows, constants=tuple(facts), values=values, areas=areas)
+            snapshots.append(look_at(group, uri, "attributes", found.stored.name, "static"))
+            read, snapshots[-1] = reader.read(found, snapshots[-1], AREA_PREFIX + text)
+            areas[text] = Area(values=areas_of(read), unit=found.unit)
+    return Attributes(
+        rows=rows, constants=tuple(facts), values=values, areas=areas, snapshots=tuple(snapshots)
+    )  # fmt: skip
 
 
 def _wanted_areas(config: Config, dataset_id: str) -> list[str]:
@@ -124,3 +136,14 @@ class _Reader:
         check_extent(stored, rows=self.num_rows, steps=None)
         absent = self.config.missing.absent_chunk
         return resolve(stored, name=name, role="static", position=position, config=wanted, absent=absent)
+
+    def read(
+        self, facts: VariableFacts, seen: ArraySnapshot, variable: str
+    ) -> tuple[NDArray[np.float64], ArraySnapshot]:
+        """Return the canonical values of an attribute, float64 [rows], and its snapshot with their digest."""
+        assert facts.stored is not None
+        rows = read_static_rows(facts.stored, self.config.missing.on_bad_chunk)
+        seen = replace(
+            seen, variable=variable, content=static_content(rows), decode_rule=rule_to_json(facts.rule)
+        )  # fmt: skip
+        return rows.decoded(facts.rule), seen

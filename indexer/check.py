@@ -18,8 +18,9 @@ from headrace.indexer.parts import finished_units, read_units, to_table
 from headrace.indexer.read_unit import scan_unit
 from headrace.indexer.units import PlannedVariable, ScanPlan, ScanUnit, plan_scan, refuse_absent
 from headrace.schemas.config import Config
-from headrace.schemas.errors import IndexFormatError, describe
-from headrace.schemas.manifest import MANIFEST_NAME, PARTS_FOLDER, IndexManifest
+from headrace.schemas.errors import ConfigError, SourceError, StaleIndexError
+from headrace.schemas.manifest import PARTS_FOLDER, IndexManifest, read_manifest
+from headrace.staleness import Change, IndexedDataset, find_all_changes, snapshots_of, stale_message
 from headrace.store import BASIN_DIM, TIME_DIM, open_array, open_group
 
 
@@ -71,8 +72,10 @@ class IndexCheck:
     ----------
     config_check
         The stores as they are.
+    changes
+        Metadata, coordinates and attributes that changed.
     stale
-        Variables that changed.
+        Variables that a new build would scan again, whole or in part.
     num_verified
         Units scanned again and compared.
     different
@@ -80,6 +83,7 @@ class IndexCheck:
     """
 
     config_check: ConfigCheck
+    changes: tuple[Change, ...]
     stale: tuple[StaleVariable, ...]
     num_verified: int
     different: tuple[str, ...]
@@ -113,11 +117,19 @@ def check_index(path: Path, *, verify: int = 0) -> IndexCheck:
     ------
     IndexFormatError
         The folder is no index.
+    StaleIndexError
+        A store changed such that its configuration no longer fits; says what changed and what a new build would say.
     ConfigError, SourceError
-        A store no longer fits the index's configuration.
+        There is no such folder, or a store is gone.
     """
-    manifest = _read_manifest(path)
-    now = check_config(manifest.config)
+    manifest = read_manifest(path)
+    changes = [c for d in sorted(manifest.config.datasets) for c in find_all_changes(_indexed(path, manifest, d))]
+    try:
+        now = check_config(manifest.config)
+    except (ConfigError, SourceError) as error:
+        if not changes:
+            raise
+        raise StaleIndexError(f"{stale_message(changes, path)}\nand a new build says: {error}") from error
     parts = path / PARTS_FOLDER
     found = finished_units(parts, accept_errors=manifest.config.missing.on_bad_chunk == "missing")
     chunks = pq.read_table(path / manifest.tables["chunks"].path)
@@ -126,23 +138,23 @@ def check_index(path: Path, *, verify: int = 0) -> IndexCheck:
     sample = [kept[i * len(kept) // verify] for i in range(verify)] if verify < len(kept) else kept
     sample = sample if verify else []
     different = [_place(u) for u in sample if not _same(u, found[u.key], parts, manifest.config)]
-    return IndexCheck(config_check=now, stale=stale, num_verified=len(sample), different=tuple(different))
+    return IndexCheck(
+        config_check=now, changes=tuple(changes), stale=stale, num_verified=len(sample), different=tuple(different)
+    )
 
 
-def _read_manifest(path: Path) -> IndexManifest:
-    try:
-        text = (path / MANIFEST_NAME).read_text(encoding="utf-8")
-    except OSError as error:
-        raise IndexFormatError(
-            describe(
-                "folder is no finished index",
-                where=str(path),
-                expected=f"a readable {MANIFEST_NAME}, which build-index writes last",
-                got=error.strerror or str(error),
-                fix="build it: headrace build-index CONFIG --out " + str(path),
-            )
-        ) from error
-    return IndexManifest.from_json(text, str(path / MANIFEST_NAME))
+def _indexed(path: Path, manifest: IndexManifest, dataset_id: str) -> IndexedDataset:
+    def table(name: str) -> pa.Table:
+        return pq.read_table(path / manifest.tables[name].path, filters=[("dataset_id", "=", dataset_id)])
+
+    return IndexedDataset(
+        index=path,
+        dataset_id=dataset_id,
+        config=manifest.config.datasets[dataset_id],
+        tolerate_damage=manifest.config.missing.on_bad_chunk == "missing",
+        arrays=snapshots_of(table("arrays")),
+        table=table,
+    )
 
 
 def _stale(planned: PlannedVariable, found: dict[str, str], chunks: pa.Table) -> StaleVariable | None:

@@ -1,59 +1,18 @@
-"""Read the two coordinates of a store once: basin ids as text, time as regular segments.
-
-Ids may be stored as any kind of text. Numbers are refused: an integer has lost its leading zeros, a float its digits.
-"""
+"""From the coordinates of a store to what an index needs: one row per basin id, time as regular segments."""
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from headrace.coordinates import read_times
 from headrace.indexer.time_order import FixTime, mended
-from headrace.schemas.errors import ConfigError, SourceError, describe
+from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.time_axis import TimeAxis, find_segments
-from headrace.store import BASIN_DIM, TIME_DIM, array_names
-
-
-def read_vector(group: zarr.Group, uri: str, name: str) -> tuple[NDArray[Any], dict[str, Any]]:
-    """Return the values and attributes of a one-dimensional coordinate."""
-    array = group.get(name)
-    if not isinstance(array, zarr.Array):
-        got = f"arrays {', '.join(array_names(group)[:12]) or 'none'}"
-        raise SourceError(
-            describe(
-                f"store has no coordinate {name}",
-                where=uri,
-                expected=f"an array {name!r} with dimension {name}",
-                got=got,
-                fix=f"write the coordinate, or rename the store's dimension to {name}",
-            )
-        )
-    if array.ndim != 1:
-        raise SourceError(
-            describe(
-                f"coordinate {name} is not a vector",
-                where=f"{uri}, array {name}",
-                expected="one dimension",
-                got=f"shape {array.shape}",
-                fix="write it with one dimension",
-            )
-        )
-    try:
-        values = np.asarray(array[:])
-    except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-        raise SourceError(
-            describe(
-                f"coordinate {name} cannot be read",
-                where=f"{uri}, array {name}",
-                expected="readable chunks",
-                got=f"{type(error).__name__}: {error}",
-                fix="write the coordinate again",
-            )
-        ) from error
-    return values, dict(array.attrs)
+from headrace.snapshot import ArraySnapshot, look_at, times_content
+from headrace.store import TIME_DIM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +27,14 @@ class StoreTime:
         int64 [steps of the index], stored step of each; None unless the axis was mended.
     num_stored
         Stored steps.
+    snapshot
+        What the coordinate looked like.
     """
 
     axis: TimeAxis
     order: NDArray[np.int64] | None
     num_stored: int
+    snapshot: ArraySnapshot
 
 
 def read_time(group: zarr.Group, uri: str, fix_time: FixTime = "none") -> StoreTime:
@@ -83,94 +45,12 @@ def read_time(group: zarr.Group, uri: str, fix_time: FixTime = "none") -> StoreT
     SourceError
         The coordinate lacks, has no CF units, or is not a strictly increasing multiple of one step.
     """
-    values, attributes = read_vector(group, uri, TIME_DIM)
-    where = f"{uri}, array {TIME_DIM}"
-    if values.dtype.kind == "M":
-        unit, count = np.datetime_data(values.dtype)
-        values = values.astype(np.int64) * count if count != 1 else values.astype(np.int64)
-        attributes = {"units": f"{unit} since 1970-01-01", "calendar": "proleptic_gregorian"}
-    units = attributes.get("units")
-    if not isinstance(units, str):
-        raise SourceError(
-            describe(
-                "time coordinate has no unit",
-                where=where,
-                expected="a CF attribute such as units = 'days since 1980-01-01'",
-                got=f"units = {units!r}",
-                fix="write the attributes units and calendar",
-            )
-        )
-    calendar = str(attributes.get("calendar", "standard")).lower()
-    seconds, order = mended(values, units, calendar, where, fix_time)
-    return StoreTime(axis=find_segments(seconds, calendar, where), order=order, num_stored=values.size)
-
-
-def read_basin_ids(group: zarr.Group, uri: str, *, id_width: int | None, key: str) -> list[str]:
-    """Return the basin ids of a store as text, in store order, duplicates included.
-
-    Parameters
-    ----------
-    group, uri
-        Open store and its locator.
-    id_width
-        Digits to which numeric ids are padded with zeros, or None.
-    key
-        Dotted path of the data set in the configuration, for messages.
-    """
-    values, _ = read_vector(group, uri, BASIN_DIM)
-    where = f"{uri}, array {BASIN_DIM}"
-    if values.dtype.kind in "iu":
-        return _ids_from_integers(values, where, id_width, key)
-    if values.dtype.kind not in "OUST":
-        got = f"{values.dtype}, first value {values[0]!r}" if values.size else str(values.dtype)
-        raise SourceError(
-            describe(
-                "basin ids are not text",
-                where=where,
-                expected="text ids",
-                got=got,
-                fix="write the ids as text: a float cannot hold an id (leading zeros and last digits are lost)",
-            )
-        )
-    ids = [_text(value) for value in values.tolist()]
-    blank = [i for i, text in enumerate(ids) if not text]
-    if blank:
-        raise SourceError(
-            describe(
-                "basin id is empty",
-                where=f"{where}, row {blank[0]}",
-                expected="an id",
-                got="''",
-                fix="name every basin of the store",
-            )
-        )
-    return [pad_id(text, id_width) for text in ids]
-
-
-def pad_id(text: str, id_width: int | None) -> str:
-    """Pad an id of digits only with zeros to ``id_width``; leave every other id as it is."""
-    return text.zfill(id_width) if id_width is not None and text.isdigit() else text
-
-
-def _text(value: object) -> str:
-    return (value.decode("utf-8") if isinstance(value, bytes) else str(value)).strip()
-
-
-def _ids_from_integers(values: NDArray[Any], where: str, id_width: int | None, key: str) -> list[str]:
-    texts = [str(v) for v in values.tolist()]
-    if id_width is None:
-        width = max(max((len(t) for t in texts), default=1) + 1, 8)
-        example = texts[0] if texts else "1013500"
-        raise ConfigError(
-            describe(
-                "basin ids are stored as integers, which have no leading zeros",
-                where=where,
-                expected="text ids, or the number of digits an id has",
-                got=f"{values.dtype}; the first id is {example!r} or {example.zfill(width)!r}",
-                fix=f"set {key}.id_width: {width} if ids have {width} digits, or 1 if {example!r} is the id as written",
-            )
-        )
-    return [pad_id(t, id_width) for t in texts]
+    seen = look_at(group, uri, "timeseries", TIME_DIM, "time")
+    times = read_times(group, uri)
+    seconds, order = mended(times.values, times.units, times.calendar, times.where, fix_time)
+    axis = find_segments(seconds, times.calendar, times.where)
+    snapshot = replace(seen, content=times_content(times))
+    return StoreTime(axis=axis, order=order, num_stored=times.values.size, snapshot=snapshot)
 
 
 def unique_rows(ids: list[str], *, policy: str, where: str, key: str) -> dict[str, int]:

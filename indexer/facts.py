@@ -11,10 +11,8 @@ from headrace.schemas.config import Config, DatasetConfig, Split
 from headrace.schemas.time_axis import TimeAxis
 from headrace.schemas.variables import DecodeRule, Role, VariableConfig
 from headrace.schemas.windows import TimeRange
+from headrace.snapshot import ArraySnapshot, digest
 from headrace.store import StoredArray
-
-AREA_PREFIX = "@area:"
-"""Table ``statics`` keeps the area vector of ``per_area: NAME`` under the variable name ``@area:NAME``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +68,8 @@ class DatasetFacts:
         Inputs, targets and statics; absent optional ones have no ``stored``.
     statics
         Variable name (or ``@area:NAME``) to float64 [num_basins].
-    fingerprint
-        Digest of the metadata and coordinates that the index rests on.
+    snapshots
+        What every array that the index rests on looked like.
     time_order
         int64 [steps], stored step of each step; None where they are the same.
     """
@@ -84,8 +82,13 @@ class DatasetFacts:
     periods: Mapping[Split, TimeRange]
     variables: tuple[VariableFacts, ...]
     statics: Mapping[str, NDArray[np.float64]]
-    fingerprint: str
+    snapshots: tuple[ArraySnapshot, ...]
     time_order: NDArray[np.int64] | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of the metadata, coordinates and attributes that the index rests on, wherever the stores lie."""
+        return digest(sorted(s.identity() for s in self.snapshots))
 
     def series(self) -> list[VariableFacts]:
         """Return the inputs and targets that the store has, sorted by name as the tables are."""

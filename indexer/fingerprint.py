@@ -1,28 +1,17 @@
-"""Digests that change when a store changes: of metadata and coordinates, of an array's layout, of stored objects.
+"""Digests that change when a store changes: of an array's metadata, of its layout, of stored objects, of an order.
 
-None of them reads a value: metadata documents, coordinates already read and the file system's word are enough.
+None of them reads a value: metadata documents and the file system's word are enough.
 """
 
-import hashlib
-import json
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.indexer.facts import VariableFacts
-from headrace.schemas.time_axis import TimeAxis
-from headrace.store import ObjectStat, StoredArray
+from headrace.snapshot import DIGEST_LENGTH, digest, objects_digest
+from headrace.store import StoredArray
 
-DIGEST_LENGTH = 24
-"""Hex digits kept of a SHA-256: 96 bits, so that 10⁹ scan units collide with probability 10⁻¹¹."""
-
-
-def digest(*parts: object) -> str:
-    """Return the digest of some plain values; the order and every value count."""
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
+__all__ = ["DIGEST_LENGTH", "digest", "layout_digest", "metadata_digest", "objects_digest", "order_digest"]
 
 
 def metadata_digest(stored: StoredArray) -> str:
@@ -43,22 +32,6 @@ def _document(stored: StoredArray) -> dict[str, Any]:
     return {k: repr(v) if k == "fill_value" else v for k, v in document.items()}
 
 
-def objects_digest(stats: Iterable[ObjectStat | None]) -> str:
-    """Return the digest of the stored objects of one scan unit; an absent one counts as such."""
-    return digest([None if s is None else s.fingerprint for s in stats])
-
-
 def order_digest(order: NDArray[np.int64] | None) -> str:
     """Return the digest of an order; '' where steps are stored as they are indexed."""
     return "" if order is None else digest(order.tolist())
-
-
-def store_fingerprint(
-    variables: Sequence[VariableFacts], ids: Sequence[str], axis: TimeAxis, order: NDArray[np.int64] | None
-) -> str:
-    """Return the digest of the metadata of all arrays in use and of the coordinates."""
-    # Where a store lies says nothing about what it holds.
-    arrays = sorted((v.stored.name, metadata_digest(v.stored)) for v in variables if v.stored is not None)
-    times = [(s.start, s.stop, s.seconds) for s in axis.segments]
-    mended = () if order is None else (order.tolist(),)
-    return digest(arrays, list(ids), times, axis.step_seconds, axis.calendar, *mended)

@@ -10,20 +10,23 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from headrace.coordinates import read_basin_ids
 from headrace.indexer.arrays import check_extent, find_array, resolve, variable_key
 from headrace.indexer.attributes import Attributes, look_at_attributes
-from headrace.indexer.coordinates import StoreTime, read_basin_ids, read_time, unique_rows
-from headrace.indexer.facts import AREA_PREFIX, DatasetFacts, Inventory, VariableFacts
-from headrace.indexer.fingerprint import store_fingerprint
+from headrace.indexer.coordinates import StoreTime, read_time, unique_rows
+from headrace.indexer.facts import DatasetFacts, Inventory, VariableFacts
 from headrace.indexer.problems import Problems
-from headrace.indexer.selection import Basins, select_basins, select_periods
+from headrace.indexer.selection import Basins, basin_remarks, select_basins, select_periods
 from headrace.indexer.statics import check_static_missing
 from headrace.indexer.unit_check import check_units
-from headrace.schemas.config import Config, DatasetConfig
+from headrace.schemas.config import Config, DatasetConfig, Split
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.units import per_area_factor
 from headrace.schemas.variables import Role
-from headrace.store import open_group
+from headrace.schemas.windows import TimeRange
+from headrace.snapshot import ArraySnapshot, ids_content, look_at, series_snapshot
+from headrace.static_rows import AREA_PREFIX
+from headrace.store import BASIN_DIM, open_group
 
 _SERIES: tuple[Role, ...] = ("input", "target")
 
@@ -55,6 +58,7 @@ class _Coordinates:
     ids: list[str]
     basins: Basins
     time: StoreTime
+    snapshots: tuple[ArraySnapshot, ...]
 
 
 def _look_at(config: Config, dataset_id: str, problems: Problems) -> DatasetFacts | None:
@@ -62,18 +66,20 @@ def _look_at(config: Config, dataset_id: str, problems: Problems) -> DatasetFact
     before = len(problems.errors)
     settings, key = config.datasets[dataset_id], f"datasets.{dataset_id}"
     coordinates: _Coordinates | None = None
+    time: StoreTime | None = None
     series: list[VariableFacts] = []
     attributes: Attributes | None = None
+    periods: dict[Split, TimeRange] = {}
     with problems.collecting():
-        group = open_group(settings.timeseries)
-        coordinates = _look_at_coordinates(group, settings, key, problems)
+        group = open_group(settings.timeseries, key=f"{key}.timeseries")
+        time = _look_at_time(group, settings, key, problems)
+        coordinates = _look_at_basins(group, settings, key, time, problems)
         series = _look_at_series(group, config, dataset_id, coordinates, problems)
+    if time is not None:
+        periods = select_periods(settings, time.axis, key=key, problems=problems)
     with problems.collecting():
         attributes = look_at_attributes(config, dataset_id, problems)
-    if coordinates is None:
-        return None
-    periods = select_periods(settings, coordinates.time.axis, key=key, problems=problems)
-    if attributes is None:
+    if coordinates is None or attributes is None:
         return None
     ids, basins = coordinates.ids, coordinates.basins
     areas = {name: attributes.aligned(area.values, ids) for name, area in attributes.areas.items()}
@@ -99,26 +105,33 @@ def _look_at(config: Config, dataset_id: str, problems: Problems) -> DatasetFact
         periods=periods,
         variables=variables,
         statics=statics,
-        fingerprint=store_fingerprint(variables, ids, coordinates.time.axis, coordinates.time.order),
+        snapshots=(*coordinates.snapshots, *_series_snapshots(series), *attributes.snapshots),
         time_order=coordinates.time.order,
     )
 
 
-def _look_at_coordinates(
-    group: zarr.Group, settings: DatasetConfig, key: str, problems: Problems
-) -> _Coordinates | None:
-    uri = settings.timeseries
-    ids: list[str] | None = None
-    basins: Basins | None = None
-    time: StoreTime | None = None
+def _look_at_time(group: zarr.Group, settings: DatasetConfig, key: str, problems: Problems) -> StoreTime | None:
     with problems.collecting():
+        time = read_time(group, settings.timeseries, settings.fix_time)
+        problems.remarks += _mended_remark(key, settings.fix_time, time)
+        return time
+    return None
+
+
+def _look_at_basins(
+    group: zarr.Group, settings: DatasetConfig, key: str, time: StoreTime | None, problems: Problems
+) -> _Coordinates | None:
+    """Return the chosen basins with the time axis, or None where one of them is wrong."""
+    uri = settings.timeseries
+    with problems.collecting():
+        seen = look_at(group, uri, "timeseries", BASIN_DIM, "basin")
         ids = read_basin_ids(group, uri, id_width=settings.id_width, key=key)
         rows = unique_rows(ids, policy=settings.duplicate_basins, where=uri, key=key)
         basins = select_basins(rows, settings, key=key, uri=uri)
-    with problems.collecting():
-        time = read_time(group, uri, settings.fix_time)
-        problems.remarks += _mended_remark(key, settings.fix_time, time)
-    return None if ids is None or basins is None or time is None else _Coordinates(ids, basins, time)
+        problems.remarks += basin_remarks(rows, settings, key=key)
+        if time is not None:
+            return _Coordinates(ids, basins, time, (replace(seen, content=ids_content(ids)), time.snapshot))
+    return None
 
 
 def _look_at_series(
@@ -144,6 +157,12 @@ def _look_at_series(
                     facts = resolve(stored, name=name, role=role, position=place, config=wanted, absent=absent)
                 found.append(facts)
     return found
+
+
+def _series_snapshots(series: Sequence[VariableFacts]) -> list[ArraySnapshot]:
+    """Describe the arrays of inputs and targets once each, those that are not there included."""
+    arrays = {v.config.physical: None if v.stored is None else v.stored.array for v in series}
+    return [series_snapshot(name, array) for name, array in arrays.items()]
 
 
 def _with_area(

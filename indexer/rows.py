@@ -1,6 +1,7 @@
 """Folded results to Arrow tables, exactly as :mod:`headrace.schemas.tables` declares them, sorted by their keys."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ def all_tables(folded: Folded) -> dict[str, pa.Table]:
         "periods": _periods,
         "basins": _basins,
         "variables": _variables,
+        "arrays": _arrays,
         "chunks": _chunks,
         "runs": _runs,
         "windows": _windows,
@@ -135,6 +137,11 @@ def _basins(result: DatasetResult) -> Sequence[_Columns]:
 
 def _variables(result: DatasetResult) -> Sequence[_Columns]:
     return _records(_variable(result.facts, v) for v in result.facts.variables)
+
+
+def _arrays(result: DatasetResult) -> Sequence[_Columns]:
+    facts = result.facts
+    return _records({"dataset_id": facts.dataset_id, **asdict(snapshot)} for snapshot in facts.snapshots)
 
 
 def _variable(facts: DatasetFacts, variable: VariableFacts) -> _Columns:

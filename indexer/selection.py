@@ -4,10 +4,11 @@ Pure functions of the configuration and the coordinates: names become store rows
 """
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from headrace.indexer.coordinates import pad_id
+from headrace.coordinates import pad_id
 from headrace.indexer.problems import Problems
 from headrace.schemas.config import SPLITS, DatasetConfig, Split, SplitBasins
 from headrace.schemas.dates import iso_text
@@ -104,6 +105,36 @@ def _named(basins: str | tuple[str, ...], rows: Mapping[str, int], id_width: int
     return [pad_id(name.strip(), id_width) for name in names]
 
 
+def basin_remarks(rows: Mapping[str, int], config: DatasetConfig, *, key: str) -> list[str]:
+    """Say which ids are named more than once, and which periods or basins of a split stand alone."""
+    if not isinstance(config.basins, SplitBasins):
+        return _repeated(_named(config.basins, rows, config.id_width), f"{key}.basins")
+    remarks = []
+    for split in SPLITS:
+        names = _named(getattr(config.basins, split), rows, config.id_width)
+        remarks += _repeated(names, f"{key}.basins.{split}")
+        if bool(names) == (config.period(split) is not None):
+            continue
+        remarks.append(
+            f"{key}.basins.{split}: {len(set(names))} basins, but there is no t_range_{split}, so it has no windows"
+            if names
+            else f"{key}.basins names none for {split}, so t_range_{split} has no windows"
+        )
+    return remarks
+
+
+def _repeated(names: list[str], where: str) -> list[str]:
+    again = [name for name, count in Counter(names).items() if count > 1]
+    if not again:
+        return []
+    more = ", …" if len(again) > 4 else ""
+    plural = "basin is" if len(again) == 1 else "basins are"
+    return [
+        f"{where}: {len(again)} {plural} named more than once and taken once ({', '.join(again[:4])}{more}); "
+        f"{len(names)} entries, {len(set(names))} basins"
+    ]
+
+
 def _with_near_match(name: str, rows: Mapping[str, int]) -> str:
     bare = name.lstrip("0")
     same = [known for known in rows if known.lstrip("0") == bare]
@@ -121,7 +152,7 @@ def select_periods(config: DatasetConfig, axis: TimeAxis, *, key: str, problems:
             continue
         where = f"{key}.t_range_{split}"
         with problems.collecting():
-            period, clipped = axis.range_of(*dates)
+            period, clipped = axis.range_of(*dates, key=where)
             if period.start >= period.stop:
                 raise ConfigError(
                     describe(

@@ -1,4 +1,4 @@
-"""Read basin attributes: numeric ones through the same decoding as time series, aligned by basin id.
+"""Align basin attributes by basin id, and say what to do about those that are missing.
 
 Rows of the attributes store may come in any order; further rows are ignored; a basin without a row is missing.
 """
@@ -6,33 +6,7 @@ Rows of the attributes store may come in any order; further rows are ignored; a 
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.decode import decode
-from headrace.schemas.config import BadChunkPolicy
-from headrace.schemas.errors import ConfigError, DamagedChunkError, describe
-from headrace.schemas.variables import DecodeRule
-from headrace.store import StoredArray
-
-
-def read_static(stored: StoredArray, rule: DecodeRule, policy: BadChunkPolicy) -> NDArray[np.float64]:
-    """Return the canonical values of an attribute array, float64 [rows of its store], NaN where missing.
-
-    Raises
-    ------
-    ReadError
-        A chunk cannot be read, or cannot be decoded and the policy is ``error``.
-    """
-    grid = stored.grid.basin
-    values = np.full(grid.extent, np.nan)
-    for chunk in range(grid.num_chunks):
-        start, stop = grid.bounds(chunk)
-        if rule.absent_is_missing and stored.stat(chunk, 0) is None:
-            continue
-        try:
-            values[start:stop] = decode(stored.read(slice(start, stop), slice(0, 1)), rule)[:, 0]
-        except DamagedChunkError:
-            if policy == "error":
-                raise
-    return values
+from headrace.schemas.errors import ConfigError, describe
 
 
 def align(values: NDArray[np.float64], rows: dict[str, int], ids: list[str]) -> NDArray[np.float64]:

@@ -3,6 +3,8 @@
 Only metadata is read here. One process owns the connection, and it is used before any reader thread starts.
 """
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,11 +15,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headrace.loader.freshness import warn_if_stale
 from headrace.loader.sql import query
 from headrace.schemas.config import SPLITS, Config
 from headrace.schemas.dates import EPOCH, parse_date
-from headrace.schemas.errors import ConfigError, IndexFormatError, SourceError, describe
-from headrace.schemas.manifest import MANIFEST_NAME, IndexManifest
+from headrace.schemas.errors import ConfigError, IndexFormatError, describe
+from headrace.schemas.manifest import IndexManifest, read_manifest
 from headrace.schemas.time_axis import TimeAxis, axis_from_rows
 
 _NUMPY_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
@@ -92,9 +95,10 @@ class Index:
         Raises
         ------
         ConfigError
-            DuckDB refuses the query; the message is DuckDB's own.
+            The query is empty, would write a file, or DuckDB refuses it; then the message is DuckDB's own.
         """
         try:
+            _refuse_writing(self._connection.extract_statements(text), str(self.path))
             relation: object = self._connection.sql(text, params=parameters or None)
             return relation.to_arrow_table() if isinstance(relation, duckdb.DuckDBPyRelation) else pa.table({})
         except duckdb.Error as error:
@@ -191,6 +195,33 @@ def check_split(split: str) -> None:
         )
 
 
+def _lock(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:
+    """Leave a connection nothing of the disk but the tables (and room to sort in), for good."""
+    listed = ", ".join(f"'{str(file).replace(chr(39), 2 * chr(39))}'" for file in files)
+    connection.execute(f"SET allowed_paths = [{listed}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _refuse_writing(statements: Sequence[duckdb.Statement], where: str) -> None:
+    """Raise :class:`ConfigError` for no query, and for one that copies: the tables' own files are open to DuckDB."""
+    nested = (duckdb.StatementType.EXPLAIN, duckdb.StatementType.PREPARE)
+    copies = any(
+        s.type == duckdb.StatementType.COPY or (s.type in nested and re.search(r"\bcopy\b", s.query, re.IGNORECASE))
+        for s in statements
+    )
+    if copies or not statements:
+        raise ConfigError(
+            describe(
+                "query cannot be run",
+                where=where,
+                expected="a query that reads the tables",
+                got="COPY, which writes files" if copies else "an empty query",
+                fix="print the rows as CSV or JSON and send them to a file" if copies else "write a query",
+            )
+        )
+
+
 def _damaged(where: str, error: Exception) -> str:
     return describe(
         "table cannot be read",
@@ -204,6 +235,9 @@ def _damaged(where: str, error: Exception) -> str:
 def open_index(path: str | Path) -> Index:
     """Open an index for reading.
 
+    Its stores need not be there. Where they are, a change of metadata, coordinates or attributes since the build is
+    logged as one warning; a loader refuses to read such a store.
+
     Parameters
     ----------
     path
@@ -212,37 +246,13 @@ def open_index(path: str | Path) -> Index:
     Raises
     ------
     SourceError
-        There is no such folder.
+        There is nothing at the path.
     IndexFormatError
-        It holds no manifest, one of another version, or a table is missing or of another size.
+        It is a file, or a folder without manifest or with one of another version, or a table is missing or of another
+        size.
     """
     path = Path(path)
-    if not path.is_dir():
-        raise SourceError(
-            describe(
-                "index not found",
-                where=str(path),
-                expected="a folder written by build-index",
-                got="no such folder",
-                fix="build it: headrace build-index CONFIG --out " + str(path),
-            )
-        )
-    try:
-        text = (path / MANIFEST_NAME).read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        inside = ", ".join(sorted(p.name for p in path.iterdir())[:6]) or "nothing"
-        raise IndexFormatError(
-            describe(
-                "folder is no finished index",
-                where=str(path),
-                expected=f"{MANIFEST_NAME}, which build-index writes last",
-                got=f"no manifest; the folder holds {inside}",
-                fix="run build-index again with the same --out; finished scan units are kept",
-            )
-        ) from error  # fmt: skip
-    except (OSError, UnicodeDecodeError) as error:
-        raise IndexFormatError(_damaged(str(path / MANIFEST_NAME), error)) from error
-    manifest = IndexManifest.from_json(text, str(path / MANIFEST_NAME))
+    manifest = read_manifest(path)
     connection = duckdb.connect(":memory:")
     for name, entry in manifest.tables.items():
         file = path / entry.path
@@ -261,4 +271,7 @@ def open_index(path: str | Path) -> Index:
             connection.read_parquet(str(file)).create_view(name)
         except duckdb.Error as error:
             raise IndexFormatError(_damaged(str(file), error)) from error
-    return Index(path, manifest, connection)
+    _lock(connection, [path / entry.path for entry in manifest.tables.values()])
+    index = Index(path, manifest, connection)
+    warn_if_stale(index)
+    return index

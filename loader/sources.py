@@ -7,9 +7,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace.loader.catalog import Index
+from headrace.loader.freshness import refuse_stale
 from headrace.schemas.variables import DecodeRule, rule_from_json
-
-AREA_PREFIX = "@area:"
+from headrace.static_rows import AREA_PREFIX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,18 +35,29 @@ class SourceVariable:
     fill_value: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkFacts:
-    """State and fingerprint of the stored objects of one variable, as the scan saw them."""
+    """State and fingerprint of the stored objects of one variable, as the scan saw them; a few flat arrays.
 
-    position: dict[tuple[int, int], int]
-    state: pa.ChunkedArray
-    fingerprint: pa.ChunkedArray
+    Parameters
+    ----------
+    key
+        int64 [N], ``basin chunk << 32 | time chunk``, ascending.
+    state, fingerprint
+        Bytes of fixed width [N].
+    """
+
+    key: NDArray[np.int64]
+    state: NDArray[np.bytes_]
+    fingerprint: NDArray[np.bytes_]
 
     def look_up(self, basin_chunk: int, time_chunk: int) -> tuple[str, str] | None:
         """Return (state, fingerprint), or None for an object that the scan did not look at."""
-        row = self.position.get((basin_chunk, time_chunk))
-        return None if row is None else (self.state[row].as_py(), self.fingerprint[row].as_py())
+        key = basin_chunk << 32 | time_chunk
+        row = int(np.searchsorted(self.key, key))
+        if row == self.key.size or self.key[row] != key:
+            return None
+        return self.state[row].decode(), self.fingerprint[row].decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +109,16 @@ class DatasetSource:
 
 
 def load_sources(index: Index, dataset_ids: tuple[str, ...]) -> list[DatasetSource]:
-    """Read the tables ``datasets``, ``basins``, ``variables``, ``chunks`` and the areas of ``statics``."""
+    """Read the tables ``datasets``, ``basins``, ``variables``, ``chunks`` and the areas of ``statics``.
+
+    Raises
+    ------
+    SourceError
+        A store is gone.
+    StaleIndexError
+        Metadata, coordinates or attributes of a store are not as they were indexed.
+    """
+    refuse_stale(index, dataset_ids)
     uris = {r["dataset_id"]: r["timeseries_uri"] for r in index.fetch("datasets").to_pylist()}
     rows = index.fetch("variables").to_pylist()
     names = {"input": index.config.names("input"), "target": index.config.names("target")}
@@ -158,8 +178,16 @@ def _chunks(index: Index, dataset_id: str, variables: list[str]) -> dict[str, Ch
     for name in variables:
         rows = np.flatnonzero(names == name)
         part = table.slice(int(rows[0]), rows.size) if rows.size else table.slice(0, 0)
-        keys = zip(part.column("basin_chunk").to_pylist(), part.column("time_chunk").to_pylist(), strict=True)
+        key = part.column("basin_chunk").to_numpy().astype(np.int64) << 32 | part.column("time_chunk").to_numpy()
+        order = np.argsort(key, kind="stable")
         facts[name] = ChunkFacts(
-            {key: i for i, key in enumerate(keys)}, part.column("state"), part.column("fingerprint")
+            key=key[order],
+            state=_as_bytes(part, "state")[order],
+            fingerprint=_as_bytes(part, "fingerprint")[order],
         )
     return facts
+
+
+def _as_bytes(table: pa.Table, name: str) -> NDArray[np.bytes_]:
+    values: NDArray[np.bytes_] = table.column(name).to_numpy(zero_copy_only=False).astype(np.bytes_)
+    return values

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Raised whenever a reader of an older version would misread the tables."""
 
 _TEXT, _STEP, _COUNT, _VALUE = pa.string(), pa.int32(), pa.int64(), pa.float64()
@@ -61,6 +61,11 @@ VARIABLES = _table(
     storage_fill_value=_TEXT, model_fill_value=_VALUE, dtype=_TEXT, dims=_TEXT, chunk_shape=_TEXT, shard_shape=_TEXT,
     present=pa.bool_(), position=_STEP, missing_rule=_TEXT, decode_digest=_TEXT, decode_rule=_TEXT,
 )  # fmt: skip
+ARRAYS = _table(
+    "arrays", "dataset_id store array variable",
+    dataset_id=_TEXT, store=_TEXT, array=_TEXT, variable=_TEXT, kind=_TEXT, metadata=_TEXT, objects=_TEXT,
+    content=_TEXT, decode_rule=_TEXT,
+)  # fmt: skip
 CHUNKS = _table(
     "chunks", "dataset_id variable basin_chunk time_chunk",
     dataset_id=_TEXT, variable=_TEXT, basin_chunk=_STEP, time_chunk=_STEP, basin_start=_STEP, basin_stop=_STEP,
@@ -97,11 +102,14 @@ STATICS = _table("statics", "dataset_id variable basin", dataset_id=_TEXT, basin
 TABLES = {
     t.name: t
     for t in (
-        *(DATASETS, SEGMENTS, TIME_ORDER, PERIODS, BASINS, VARIABLES, CHUNKS),
+        *(DATASETS, SEGMENTS, TIME_ORDER, PERIODS, BASINS, VARIABLES, ARRAYS, CHUNKS),
         *(RUNS, WINDOWS, DROPPED, MOMENTS, STATS, STATICS),
     )
 }
 """Every table by name.
+
+``arrays`` says what every array that the index rests on looked like, so that a change is found and named
+(:class:`headrace.snapshot.ArraySnapshot`).
 
 ``time_order`` has rows only for data sets whose time axis was mended (``fix_time``). There ``chunks`` counts stored
 steps, and everything else the steps of the mended axis. ``stats`` uses dataset_id '' for the global scope and basin -1

@@ -16,7 +16,7 @@ from zarr.errors import ArrayNotFoundError, ContainsArrayError, GroupNotFoundErr
 from zarr.storage import LocalStore
 
 from headrace.schemas.config_io import is_url
-from headrace.schemas.errors import DamagedChunkError, ReadError, SourceError, describe
+from headrace.schemas.errors import DamagedChunkError, ReadError, SourceError, StoreNotFoundError, describe
 from headrace.schemas.grid import AxisGrid, ChunkGrid
 
 BASIN_DIM, TIME_DIM = "basin", "time"
@@ -82,22 +82,7 @@ class StoredArray:
 
     def stat(self, basin_chunk: int, time_chunk: int) -> ObjectStat | None:
         """Return size and fingerprint of a stored object, or None when it is proven absent."""
-        path = f"{self.uri}/{self.object_key(basin_chunk, time_chunk)}"
-        try:
-            found = os.stat(path)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise ReadError(
-                describe(
-                    "stored chunk cannot be looked at",
-                    where=path,
-                    expected="a readable file",
-                    got=error.strerror or str(error),
-                    fix="check the rights on the store",
-                )
-            ) from error
-        return ObjectStat(nbytes=found.st_size, fingerprint=f"{found.st_size}:{found.st_mtime_ns}")
+        return stat_object(f"{self.uri}/{self.object_key(basin_chunk, time_chunk)}")
 
     def read(self, basins: slice, steps: slice) -> NDArray[Any]:
         """Read raw values of a basin × step block, [S, T] whatever the stored order; absent chunks give fill values.
@@ -136,8 +121,10 @@ class StoredArray:
                         head, nbytes = file.read(16), os.fstat(file.fileno()).st_size
                 except FileNotFoundError:
                     continue
-                whole = max(nbytes, 1) if sharded else int.from_bytes(head[12:16], "little")
-                if nbytes != whole or len(head) < 16:
+                if nbytes < 16:
+                    msg = f"{nbytes} bytes stored, too few for any chunk"
+                    raise EOFError(msg)
+                if not sharded and nbytes != (whole := int.from_bytes(head[12:16], "little")):
                     msg = f"{nbytes} bytes stored of {whole}"
                     raise EOFError(msg)
 
@@ -158,47 +145,60 @@ class StoredArray:
         )
 
 
+def stat_object(path: str) -> ObjectStat | None:
+    """Return size and fingerprint of a stored object, or None when it is proven absent."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ReadError(
+            describe(
+                "stored chunk cannot be looked at", where=path, expected="a readable file",
+                got=error.strerror or str(error), fix="check the rights on the store",
+            )
+        ) from error  # fmt: skip
+    return ObjectStat(nbytes=found.st_size, fingerprint=f"{found.st_size}:{found.st_mtime_ns}")
+
+
 def _is_fault(error: Exception) -> bool:
     """Return whether a read failed on its way to the bytes; a codec's own OSError has no number."""
     return isinstance(error, TimeoutError | ConnectionError) or (isinstance(error, OSError) and error.errno is not None)
 
 
-def open_group(uri: str) -> zarr.Group:
-    """Open a store for reading.
+def open_group(uri: str, *, key: str = "") -> zarr.Group:
+    """Open a store for reading; errors name ``key``, the dotted key of the configuration that holds its path.
 
     Raises
     ------
+    StoreNotFoundError
+        There is no such store; the message lists its siblings.
     SourceError
-        There is no such store (the message lists its siblings), or the URI's scheme is not supported.
+        It cannot be opened, or the URI's scheme is not supported.
     """
+    where = f"{key}: {uri}" if key else uri
     if is_url(uri):
         raise SourceError(
             describe(
-                "store scheme is not supported",
-                where=uri,
-                expected="a path on a local or mounted disk",
-                got=uri.partition("://")[0] + "://",
-                fix="copy or mount the store",
+                "store scheme is not supported", where=where, expected="a path on a local or mounted disk",
+                got=uri.partition("://")[0] + "://", fix="copy or mount the store",
             )
-        )
+        )  # fmt: skip
     path = Path(uri)
     try:
         return zarr.open_group(LocalStore(path, read_only=True), mode="r", use_consolidated=False)
     except (GroupNotFoundError, NodeNotFoundError, FileNotFoundError, NotADirectoryError, ContainsArrayError) as error:
-        raise SourceError(_not_found(path)) from error
+        raise StoreNotFoundError(_not_found(path, where)) from error
     except (OSError, ValueError, KeyError) as error:
         raise SourceError(
             describe(
-                "store cannot be opened",
-                where=uri,
-                expected="a Zarr group of format 2 or 3",
-                got=f"{type(error).__name__}: {error}",
-                fix="check the store's metadata and rights",
+                "store cannot be opened", where=where, expected="a Zarr group of format 2 or 3",
+                got=f"{type(error).__name__}: {error}", fix="check the store's metadata and rights",
             )
-        ) from error
+        ) from error  # fmt: skip
 
 
-def _not_found(path: Path) -> str:
+def _not_found(path: Path, where: str) -> str:
     if (path / ".zarray").is_file() or (path / "zarr.json").is_file():
         got = "an array, not a group"
     elif path.is_dir():
@@ -209,7 +209,7 @@ def _not_found(path: Path) -> str:
         got = f"nothing there{beside}" if path.parent.is_dir() else f"no folder {path.parent}"
     return describe(
         "store not found",
-        where=str(path),
+        where=where,
         expected="a Zarr group of format 2 or 3",
         got=got,
         fix="correct the path in the configuration",
@@ -259,7 +259,7 @@ def open_array(group: zarr.Group, uri: str, name: str, *, dims: tuple[str, ...])
         ) from error
     if not isinstance(array, zarr.Array):
         return None
-    names = _dimension_names(array)
+    names = dimension_names(array)
     spare = [i for i, dim in enumerate(names) if dim not in dims]
     fits = len(names) == array.ndim and len(set(names)) == len(names) and set(dims) <= set(names)
     if not fits or any(array.shape[i] != 1 for i in spare):
@@ -278,7 +278,8 @@ def open_array(group: zarr.Group, uri: str, name: str, *, dims: tuple[str, ...])
     return StoredArray(uri, name, array, names, _grid(array, names, tuple(spare)))
 
 
-def _dimension_names(array: zarr.Array[Any]) -> tuple[str, ...]:
+def dimension_names(array: zarr.Array[Any]) -> tuple[str, ...]:
+    """Return the names of an array's dimensions in stored order; empty where none are given."""
     named = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS") or ()
     return tuple(str(n) for n in named) if isinstance(named, list | tuple) else ()
 

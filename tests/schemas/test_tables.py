@@ -15,6 +15,7 @@ COLUMNS = {  # the contract of DESIGN section 3
     "basins": "dataset_id basin basin_id store_row splits",
     "variables": "dataset_id variable role array unit scale offset storage_fill_value model_fill_value dtype dims"
     " chunk_shape shard_shape present",
+    "arrays": "dataset_id store array variable kind metadata objects content decode_rule",
     "chunks": "dataset_id variable basin_chunk time_chunk basin_start basin_stop time_start time_stop state"
     " stored_nbytes valid_count fingerprint",
     "runs": "dataset_id variable basin start stop",

@@ -69,15 +69,16 @@ def _check_index(directory: Path, verify: int) -> None:
     if found.num_verified:
         same = found.num_verified - len(found.different)
         click.echo(f"{same} of {found.num_verified} scan units, scanned again, gave the same result.")
-    if not found.stale and not found.different:
+    if not found.changes and not found.stale and not found.different:
         click.echo(f"{directory} is up to date.")
         return
-    lines = [
+    lines = [str(change) for change in found.changes]
+    lines += [
         f"{s.dataset_id}.{s.variable}: {s.num_stale} of {s.num_units} scan units; first: {s.reason}"
         for s in found.stale
     ]
     lines += [f"another result: {place}" for place in found.different]
-    fix = "run build-index again with the same --out; it reads only what changed"
+    fix = f"run headrace build-index again: headrace build-index CONFIG --out {directory}; it reads only what changed"
     if found.different:
         fix = (
             "run build-index again with --fresh, and look for what changes stored bytes without changing size and time"

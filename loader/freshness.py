@@ -1,0 +1,64 @@
+"""Does an index still fit its stores: a warning when it is opened, an error when something is read from them.
+
+Metadata documents, coordinates and attributes are compared, no chunk of a time series. Where the stores are not there
+an index can be opened all the same: its tables answer without them.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.schemas.errors import SourceError, StaleIndexError
+from headrace.staleness import IndexedDataset, find_all_changes, snapshots_of, stale_message
+
+if TYPE_CHECKING:
+    from headrace.loader.catalog import Index
+
+logger = logging.getLogger(__name__)
+
+
+def refuse_stale(index: "Index", dataset_ids: Sequence[str]) -> None:
+    """Compare the stores of some data sets with the index.
+
+    Raises
+    ------
+    SourceError
+        A time series store is gone.
+    StaleIndexError
+        Something changed; says what, and how to refresh.
+    """
+    changes = [c for d in dataset_ids for c in find_all_changes(_indexed(index, d))]
+    if changes:
+        raise StaleIndexError(stale_message(changes, index.path))
+
+
+def warn_if_stale(index: "Index") -> None:
+    """Log one warning that names what changed; a store that is gone or cannot be opened is passed over."""
+    changes = []
+    for dataset_id in index.dataset_ids:
+        try:
+            changes += find_all_changes(_indexed(index, dataset_id))
+        except SourceError as error:
+            logger.debug("not compared with the index: %s", error)
+    if changes:
+        logger.warning("%s", stale_message(changes, index.path))
+
+
+def _indexed(index: "Index", dataset_id: str) -> IndexedDataset:
+    def table(name: str) -> pa.Table:
+        if name == "datasets":
+            rows = index.fetch(name)
+            return rows.filter(pc.equal(rows["dataset_id"], dataset_id))
+        return index.fetch(name, dataset_id=dataset_id)
+
+    return IndexedDataset(
+        index=index.path,
+        dataset_id=dataset_id,
+        config=index.config.datasets[dataset_id],
+        tolerate_damage=index.config.missing.on_bad_chunk == "missing",
+        arrays=snapshots_of(table("arrays")),
+        table=table,
+    )

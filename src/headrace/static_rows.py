@@ -1,0 +1,68 @@
+"""The values of one basin attribute as stored, with what could not be read marked."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.decode import decode
+from headrace.schemas.config import BadChunkPolicy
+from headrace.schemas.errors import DamagedChunkError
+from headrace.schemas.variables import DecodeRule
+from headrace.store import StoredArray
+
+AREA_PREFIX = "@area:"
+"""Table ``statics`` keeps the area vector of ``per_area: NAME`` under the variable name ``@area:NAME``."""
+
+STORED, ABSENT, DAMAGED = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaticRows:
+    """One attribute of every basin of a store.
+
+    Parameters
+    ----------
+    raw
+        Stored values [rows]; the fill value where the chunk is absent, 0 where it is damaged.
+    state
+        uint8 [rows], ``STORED``, ``ABSENT`` or ``DAMAGED``.
+    """
+
+    raw: NDArray[Any]
+    state: NDArray[np.uint8]
+
+    def decoded(self, rule: DecodeRule) -> NDArray[np.float64]:
+        """Return canonical values, float64 [rows], NaN where missing."""
+        lacking = (self.state == DAMAGED) | (rule.absent_is_missing & (self.state == ABSENT))
+        return np.where(lacking, np.nan, decode(self.raw[:, None], rule)[:, 0])
+
+
+def read_static_rows(stored: StoredArray, policy: BadChunkPolicy) -> StaticRows:
+    """Read an attribute.
+
+    Raises
+    ------
+    ReadError
+        A chunk cannot be read, or cannot be decoded and the policy is ``error``.
+    """
+    grid = stored.grid.basin
+    raw = np.zeros(grid.extent, dtype=stored.dtype.newbyteorder("="))
+    state = np.full(grid.extent, STORED, dtype=np.uint8)
+    for chunk in range(grid.num_chunks):
+        rows = slice(*grid.bounds(chunk))
+        if stored.stat(chunk, 0) is None:
+            state[rows] = ABSENT
+        try:
+            raw[rows] = stored.read(rows, slice(0, 1))[:, 0]
+        except DamagedChunkError:
+            if policy == "error":
+                raise
+            state[rows] = DAMAGED
+    return StaticRows(raw=raw, state=state)
+
+
+def areas_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return attribute values as basin areas: what is not above 0 is missing."""
+    return np.where(values > 0, values, np.nan)
