@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from headrace.loader.blocks import BlockGrid
 from headrace.loader.gather_windows import WindowTable
 from headrace.loader.layout import Layout
-from headrace.loader.permutation import Permutation
 from headrace.loader.schedule import EpochPlan
 from headrace.loader.tiles import Tiles
 
@@ -141,8 +140,7 @@ class CellOrder:
             if number != self._number:
                 self._number = number
                 self._done, self._first = self._cells.windows_of(self._plan, number)
-                size = int(self._done[-1])
-                self._order = Permutation(self._plan.key_of(number), size) if self._plan.shuffle else None
+                self._order = self._plan.order_of(number)
             begin, end = self._plan.window_cuts[number : number + 2]
             place = np.arange(max(start, begin), min(stop, end)) - begin
             place = place if self._order is None else self._order(place)

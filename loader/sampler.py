@@ -15,9 +15,10 @@ from headrace.loader.arguments import whole_number
 from headrace.loader.budget import human_nbytes
 from headrace.loader.cells import CellOrder, cut_cells
 from headrace.loader.dataset import WindowDataset
-from headrace.loader.partition import BatchCuts
+from headrace.loader.joint import Joint
+from headrace.loader.partition import SharedCuts
 from headrace.loader.schedule import EpochPlan, plan_epoch
-from headrace.loader.world import resolve_world
+from headrace.loader.world import check_same, resolve_world
 from headrace.schemas.errors import ConfigError, StaleIndexError, describe
 
 logger = logging.getLogger(__name__)
@@ -71,31 +72,23 @@ class ChunkBatchSampler(Sampler[list[int]]):
     ) -> None:
         world = resolve_world(rank, world_size)
         self.rank, self.world_size = world.rank, world.size
-        self.batch_size, self.seed = whole_number("batch_size", batch_size), whole_number("seed", seed, least=0)
-        self.drop_last, self.shuffle = drop_last, dataset.split == "train" if shuffle is None else shuffle
         self._dataset, self._total = dataset, len(dataset)
-        share = dataset.memory_budget_nbytes // whole_number("most_workers", most_workers)
-        self._most_rows = dataset.memory_budget_nbytes // dataset.row_nbytes
-        self._cut(world.of_first(max(share // dataset.row_nbytes, 1)))
-        self._warn_of_small_share(share)
+        self.drop_last, self.shuffle = drop_last, dataset.split == "train" if shuffle is None else shuffle
         self._epoch = self._first = self._asked = 0
-        self._started: tuple[int, BatchCuts] = 0, self._cuts(0)
-        if self._total < self.world_size:
-            raise ConfigError(
-                describe(
-                    "fewer windows than ranks",
-                    where="ChunkBatchSampler",
-                    expected=f"at least {self.world_size} windows",
-                    got=f"{self._total}",
-                    fix="use fewer ranks",
-                )
-            )
-        world.check_same(
-            {
-                "index": dataset.index_digest, "settings": self._order_digest(), "seed": self.seed,
-                "batch_size": self.batch_size, "drop_last": drop_last, "plan": self.plan().digest(),
-            }
-        )  # fmt: skip
+        with Joint(world) as joint:
+            self.batch_size, self.seed = whole_number("batch_size", batch_size), whole_number("seed", seed, least=0)
+            share = dataset.memory_budget_nbytes // whole_number("most_workers", most_workers)
+            world.check_windows(self._total, drop_last=drop_last)
+            self._cut(joint.of_first(max(share // dataset.row_nbytes, 1)))
+            self._started: tuple[int, SharedCuts] = 0, self._cuts(0)
+            check_same(
+                joint,
+                {
+                    "index": dataset.index_digest, "settings": self._order_digest(), "seed": self.seed,
+                    "batch_size": self.batch_size, "drop_last": drop_last, "plan": self.plan().digest(),
+                },
+            )  # fmt: skip
+        self._warn_of_small_share(share)
 
     @property
     def epoch(self) -> int:
@@ -187,12 +180,12 @@ class ChunkBatchSampler(Sampler[list[int]]):
                 "sampler state belongs to other settings", self._order_digest(), str(state.get("order_digest")),
                 "use the same split, window, missing, normalization, data sets, basins and shuffle",
             )  # fmt: skip
-        if min(state["round_steps"], self._cells.num_rows) > self._most_rows:
-            row_nbytes = self._dataset.row_nbytes
+        row_nbytes, budget = self._dataset.row_nbytes, self._dataset.memory_budget_nbytes
+        if min(state["round_steps"], self._cells.num_rows) * row_nbytes > budget:
             _refuse(
                 "memory_budget is too small for the rounds of this state",
                 f"at least {human_nbytes(state['round_steps'] * row_nbytes)}",
-                human_nbytes(self._most_rows * row_nbytes), "raise memory_budget",
+                human_nbytes(budget), "raise memory_budget",
             )  # fmt: skip
         self._cut(max(state["round_steps"], 1))
         self.seed, self._epoch, self._first = state["seed"], state["epoch"], state["windows_consumed"]
@@ -203,8 +196,8 @@ class ChunkBatchSampler(Sampler[list[int]]):
         self._round_steps = round_steps
         self._cells = cut_cells(data.table, data.layout, data.grids, data.column, data.window.length, round_steps)
 
-    def _cuts(self, first: int) -> BatchCuts:
-        return BatchCuts(
+    def _cuts(self, first: int) -> SharedCuts:
+        return SharedCuts(
             first=first, total=self._total, batch_size=self.batch_size, world_size=self.world_size,
             drop_last=self.drop_last,
         )  # fmt: skip
