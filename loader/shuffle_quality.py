@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.loader.layout import Layout
-from headrace.loader.partition import BatchCuts
+from headrace.loader.partition import SharedCuts
 from headrace.loader.permutation import Permutation, derive_key
 from headrace.loader.round_windows import windows_at
 from headrace.loader.schedule import EpochPlan
@@ -83,13 +83,13 @@ def measure_quality(loader: WindowLoader, *, max_batches: int | None = 400) -> S
         Batches to look at, spread evenly over the epoch; None looks at all.
     """
     plan, serving = loader.plan(), loader.serving
-    cuts = BatchCuts(
-        first=0, total=plan.num_windows, batch_size=loader.batch_size, world_size=loader.world_size,
-        drop_last=loader.drop_last,
-    )  # fmt: skip
+    shared = len(serving.loads) == 1  # else the plan is of this rank alone
+    cuts = SharedCuts(
+        first=0, total=plan.num_windows, batch_size=loader.batch_size, world_size=loader.world_size if shared else 1
+    )
     return quality_of(
-        plan, serving.tiles, serving.shape.layout, serving.times, cuts, rank=loader.rank, length=loader.window.length,
-        max_batches=max_batches,
+        plan, serving.tiles, serving.shape.layout, serving.times, cuts, rank=loader.rank if shared else 0,
+        length=loader.window.length, max_batches=max_batches,
     )  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def quality_of(
     tiles: Tiles,
     layout: Layout,
     times: list[DatasetTimes],
-    cuts: BatchCuts,
+    cuts: SharedCuts,
     *,
     rank: int,
     length: int,
@@ -177,4 +177,4 @@ def _entropy(rows: NDArray[np.int64]) -> NDArray[np.float64]:
     new = np.append(np.ones((batches, 1), dtype=bool), rows[:, 1:] != rows[:, :-1], axis=1)
     first = np.flatnonzero(new)
     share = np.diff(np.append(first, batches * size)) / size
-    return np.bincount(first // size, weights=-share * np.log(share), minlength=batches)
+    return np.bincount(first // size, weights=-share * np.log(share), minlength=batches).astype(np.float64)
