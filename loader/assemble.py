@@ -12,21 +12,25 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headrace.loader.budget import human_nbytes
+from headrace.loader.buffered_rounds import RereadRounds, SpilledRounds
 from headrace.loader.catalog import Index
 from headrace.loader.content import load_content
-from headrace.loader.layout import Layout
+from headrace.loader.filler import RowFiller
+from headrace.loader.gather import BatchShape
 from headrace.loader.normalize import Scaling
+from headrace.loader.placement import place_all
 from headrace.loader.read import GroupReader
-from headrace.loader.read_plan import open_dataset, plan_reads, slot_columns
-from headrace.loader.rounds import ResidentRounds, SpilledRounds
+from headrace.loader.read_counts import ReadCounts
+from headrace.loader.read_plan import OpenDataset, open_dataset, plan_reads, slot_columns
+from headrace.loader.round_size import check_held, check_least, tiles_of_rounds
+from headrace.loader.rounds import ResidentRounds
+from headrace.loader.row_store import open_rows
 from headrace.loader.shares import own_share, whole_share
 from headrace.loader.spec import ServeSpec
-from headrace.loader.storage import Rows, rows_in_memory, rows_on_disk
-from headrace.loader.stream import BatchShape
-from headrace.loader.tiles import Tiles, cut_tiles, tile_starts
+from headrace.loader.storage import Rows
+from headrace.loader.tiles import Tiles
+from headrace.loader.times import DatasetTimes, dataset_times
 from headrace.loader.windows import Windows
-from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.moments import Moments
 
 
@@ -48,12 +52,16 @@ class Serving:
         Input of the plan: runs of starts, tiles, and which basin chunk each slot is read from.
     loads
         Windows of every share of the split: one, or one for each rank that serves windows of its own.
+    times
+        Per data set, for reports on how windows are mixed.
     round_steps
         Pool rows of a round.
     resident
         Whether all rows stay in memory.
     spill_nbytes
         Bytes of disk behind the rows.
+    reads
+        What has been read from the stores.
     shape
         What every batch has in common.
     """
@@ -68,9 +76,11 @@ class Serving:
     loads: tuple[int, ...]
     tiles: Tiles
     column: NDArray[np.int64]
+    times: list[DatasetTimes]
     round_steps: int
     resident: bool
     spill_nbytes: int
+    reads: ReadCounts
     shape: BatchShape
 
     @property
@@ -89,9 +99,11 @@ class Engine:
     """The parts that hold rows and threads; a closed loader has none."""
 
     rows: Rows
-    rounds: ResidentRounds | SpilledRounds
+    rounds: ResidentRounds | SpilledRounds | RereadRounds
     reader: GroupReader
     readers: ThreadPoolExecutor
+    datasets: list[OpenDataset]
+    spilled: bool
 
 
 def assemble(
@@ -101,10 +113,11 @@ def assemble(
     budget_nbytes: int,
     agree: Callable[[int], int],
     num_workers: int,
-    spill_folder: str | None,
+    cache_dir: str | None,
+    cache_limit_nbytes: int | None,
     local: tuple[int, int] | None = None,
 ) -> tuple[Serving, Engine]:
-    """Put together what a request needs.
+    """Put together what a request needs. Whatever can fail on one rank alone comes before ``agree``.
 
     Parameters
     ----------
@@ -116,15 +129,17 @@ def assemble(
         Turns the round size that fits this process into the one that all ranks use.
     num_workers
         Reader threads.
-    spill_folder
-        Where rows go that do not fit; the system's temporary folder when None.
+    cache_dir
+        Where rows are kept; None: nowhere, those that do not fit go to a private file; ``off``: to none.
+    cache_limit_nbytes
+        What rows may take on disk.
     local
         Rank and number of ranks where each serves windows of its own; None where all share every batch.
 
     Raises
     ------
     ConfigError
-        No window, or too small a budget.
+        No window, too small a budget, or no room on disk.
     SourceError
         A store is gone.
     """
@@ -132,40 +147,49 @@ def assemble(
     opened = [open_dataset(s) for s in content.sources]
     share = own_share(content, slot_columns(opened, content.layout), *local) if local else whole_share(content)
     content = share.content
-    sources, windows, layout = content.sources, content.windows, content.layout
-    row_nbytes = content.row_nbytes
+    layout, row_nbytes = content.layout, content.row_nbytes
     resident = share.most_rows * row_nbytes <= budget_nbytes
+    check_least(layout, spec.window.length, row_nbytes, budget_nbytes)
+    groups = plan_reads(opened, layout)
+    rows, kept = open_rows(
+        content, opened, groups, resident=resident, cache_dir=cache_dir, limit_nbytes=cache_limit_nbytes
+    )
     round_steps = agree(share.most_rows if resident else budget_nbytes // (2 * row_nbytes))
-    tiles = _tiles(windows, layout, spec.window.length, round_steps, row_nbytes)
-    _check_held(round_steps, layout.num_rows, row_nbytes, budget_nbytes)
-
-    shape = layout.num_rows, len(content.x_names), len(content.y_names)
-    rows = rows_in_memory(*shape) if resident else rows_on_disk(*shape, spill_folder)
-    readers = ThreadPoolExecutor(num_workers, thread_name_prefix="headrace-read")
-    reader = GroupReader(
+    check_held(round_steps, layout.num_rows, row_nbytes, budget_nbytes)
+    filler = RowFiller(
         datasets=opened,
         layout=layout,
-        groups=plan_reads(opened, layout),
         x_scaling=content.x_scaling,
         y_scaling=content.y_scaling,
-        rows=rows,
         with_masks=content.masks,
+        num_readers=num_workers,
+    )
+    readers = ThreadPoolExecutor(num_workers, thread_name_prefix="headrace-read")
+    reader = GroupReader(
+        filler=filler,
+        layout=layout,
+        groups=groups,
+        mended=[s.time_order is not None for s in content.sources],
+        rows=rows,
         executor=readers,
+        ledger=kept,
     )
     serving = Serving(
         x_names=content.x_names,
         static_names=content.static_names,
         y_names=content.y_names,
-        basin_ids=[s.basin_ids for s in sources],
+        basin_ids=[s.basin_ids for s in content.sources],
         y_scaling=content.y_scaling,
-        y_train_std=[_std_of(per, s.num_basins) for per, s in zip(content.y_moments, sources, strict=True)],
-        windows=windows,
+        y_train_std=[_std_of(per, s.num_basins) for per, s in zip(content.y_moments, content.sources, strict=True)],
+        windows=content.windows,
         loads=share.loads,
-        tiles=tiles,
+        tiles=tiles_of_rounds(content.windows, layout, spec.window.length, round_steps),
         column=slot_columns(opened, layout),
+        times=[dataset_times(index, d) for d in opened],
         round_steps=round_steps,
         resident=resident,
         spill_nbytes=rows.spill_nbytes,
+        reads=ReadCounts(filler.raw, opened, groups, place_all(layout)),
         shape=BatchShape(
             window=spec.window,
             num_x=len(content.x_names),
@@ -174,7 +198,9 @@ def assemble(
             layout=layout,
         ),
     )
-    return serving, Engine(rows=rows, rounds=_rounds(serving, rows, reader), reader=reader, readers=readers)
+    spilled = rows.x.shape[0] > 0
+    rounds = _rounds(serving, rows, reader, opened, spilled=spilled)
+    return serving, Engine(rows=rows, rounds=rounds, reader=reader, readers=readers, datasets=opened, spilled=spilled)
 
 
 def replan(serving: Serving, engine: Engine, round_steps: int, budget_nbytes: int) -> tuple[Serving, Engine]:
@@ -186,48 +212,26 @@ def replan(serving: Serving, engine: Engine, round_steps: int, budget_nbytes: in
         This process cannot hold such rounds; says needed and available bytes.
     """
     layout, length = serving.shape.layout, serving.shape.window.length
-    _check_held(round_steps, layout.num_rows, serving.row_nbytes, budget_nbytes)
-    tiles = _tiles(serving.windows, layout, length, round_steps, serving.row_nbytes)
+    check_held(round_steps, layout.num_rows, serving.row_nbytes, budget_nbytes)
+    tiles = tiles_of_rounds(serving.windows, layout, length, round_steps)
     planned = replace(serving, tiles=tiles, round_steps=round_steps)
-    return planned, replace(engine, rounds=_rounds(planned, engine.rows, engine.reader))
+    rounds = _rounds(planned, engine.rows, engine.reader, engine.datasets, spilled=engine.spilled)
+    return planned, replace(engine, rounds=rounds)
 
 
-def _rounds(serving: Serving, rows: Rows, reader: GroupReader) -> ResidentRounds | SpilledRounds:
-    parts = serving.tiles, serving.shape.layout, rows, reader, serving.shape.window
-    return ResidentRounds(*parts) if serving.resident else SpilledRounds(*parts, serving.round_steps)
+def _rounds(
+    serving: Serving, rows: Rows, reader: GroupReader, opened: Sequence[OpenDataset], *, spilled: bool
+) -> ResidentRounds | SpilledRounds | RereadRounds:
+    tiles, layout, window = serving.tiles, serving.shape.layout, serving.shape.window
+    if serving.resident:
+        return ResidentRounds(tiles, layout, rows, reader, window)
+    if spilled:
+        return SpilledRounds(tiles, layout, rows, reader, window, serving.round_steps)
+    num_x, num_y = serving.shape.num_x, serving.shape.num_y
+    return RereadRounds(
+        tiles, layout, opened, reader, window, round_steps=serving.round_steps, num_x=num_x, num_y=num_y
+    )
 
 
 def _std_of(moments: Sequence[Moments], num_basins: int) -> NDArray[np.float64]:
     return np.stack([m.std for m in moments], axis=1) if moments else np.zeros((num_basins, 0))
-
-
-def _tiles(windows: Windows, layout: Layout, length: int, round_steps: int, row_nbytes: int) -> Tiles:
-    """Cut tiles for rounds of a size; a round must hold at least one."""
-    tiles = cut_tiles(windows, layout, length, tile_starts(layout, length, round_steps))
-    needed = int(tiles.num_rows.max())
-    if needed > round_steps:
-        raise ConfigError(
-            describe(
-                "memory_budget is too small",
-                where="WindowLoader",
-                expected=f"at least {human_nbytes(2 * needed * row_nbytes)}: two pools of one tile each",
-                got=human_nbytes(2 * round_steps * row_nbytes),
-                fix="raise memory_budget",
-            )
-        )
-    return tiles
-
-
-def _check_held(round_steps: int, num_rows: int, row_nbytes: int, budget_nbytes: int) -> None:
-    """Refuse rounds, decided by another process, that the own budget cannot hold."""
-    needed = min(2 * round_steps, num_rows) * row_nbytes  # a split that fits as a whole has no use for two pools
-    if needed > budget_nbytes:
-        raise ConfigError(
-            describe(
-                "memory_budget is too small for the rounds that others use",
-                where="WindowLoader",
-                expected=f"at least {human_nbytes(needed)}: rounds of {round_steps} rows",
-                got=human_nbytes(budget_nbytes),
-                fix="raise memory_budget, or give every rank and run the same",
-            )
-        )

@@ -1,26 +1,43 @@
-"""Read groups → normalised rows, in threads: each stored chunk is read and decoded once.
+"""Read each group of a split once, in threads, whoever asks first: this loader or another process of the host."""
 
-Values are handled in blocks of a few basins, so that a block is decoded, normalised and laid beside the other
-variables while it is in the processor's cache. Legend: V variables, S basins of a block, T steps of a group.
-"""
-
+import contextlib
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future, wait
+from functools import partial
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.decode import decode
+from headrace.loader.filler import RowFiller
 from headrace.loader.layout import Layout
-from headrace.loader.normalize import Scaling
-from headrace.loader.read_plan import OpenDataset, ReadGroup
+from headrace.loader.placement import Placement, place_all
+from headrace.loader.read_plan import ReadGroup
 from headrace.loader.storage import Rows
-from headrace.schemas.errors import StaleIndexError, describe
-from headrace.store import StoredArray
 
-_BLOCK_VALUES = 32_768
-"""Values of one variable handled at once: 128 KiB of float32 fit the second-level cache with their temporaries."""
+_BUSY_SECONDS = 0.003
+"""Pause of a reader that finds a group being read by another process."""
+
+
+class Ledger(Protocol):
+    """Which groups the rows hold, agreed on with the other processes that use them."""
+
+    def finished(self, number: int) -> bool:
+        """Return whether the rows of a group are there."""
+
+    def claim(self, number: int) -> bool:
+        """Take a group; False while another process has it."""
+
+    def release(self, number: int) -> None:
+        """Give a group back, finished or not."""
+
+    def finish(self, number: int) -> bool:
+        """Say that the rows of a group are there; True when they were the last."""
+
+    def seal(self) -> None:
+        """Make the rows survive a loss of power."""
 
 
 class GroupReader:
@@ -28,70 +45,87 @@ class GroupReader:
 
     Parameters
     ----------
-    datasets
-        Open data sets.
+    filler
+        Turns a group into rows.
     layout
         Where rows lie.
     groups
         All read groups of the split.
-    x_scaling, y_scaling
-        Per data set, over inputs and over targets.
+    mended
+        Per data set, whether its time axis was mended: any group may then hold any step.
     rows
         Destination.
-    with_masks
-        Whether a mask column follows for every input.
     executor
         Reader threads.
+    ledger
+        Of rows that are shared with other processes.
     """
 
     def __init__(
         self,
         *,
-        datasets: Sequence[OpenDataset],
+        filler: RowFiller,
         layout: Layout,
         groups: Sequence[ReadGroup],
-        x_scaling: Sequence[Scaling],
-        y_scaling: Sequence[Scaling],
+        mended: Sequence[bool],
         rows: Rows,
-        with_masks: bool,
         executor: Executor,
+        ledger: Ledger | None = None,
     ) -> None:
-        self._datasets, self._layout, self._groups, self._rows = datasets, layout, groups, rows
-        self._scaling = {"input": x_scaling, "target": y_scaling}
-        self._with_masks = with_masks
-        self._executor = executor
+        self._filler, self._groups, self._mended, self._rows = filler, groups, mended, rows
+        self._executor, self._ledger = executor, ledger
+        self._where = place_all(layout)
         self._lock = threading.Lock()
         self._futures: dict[int, Future[None]] = {}
+        self._passing: set[Future[None]] = set()
         self._left_over: set[int] = set()
         self._of_slot: list[list[int]] = [[] for _ in range(layout.num_slots)]
         for number, group in enumerate(groups):
-            for slot in group.slots:
+            for slot in group.slots.tolist():
                 self._of_slot[slot].append(number)
-        self.chunks_read = 0
-        self.bytes_read = 0
-        for number in range(len(datasets)):
-            self._fill_lacking(number)
+        if rows.x.size or rows.y.size:
+            filler.fill_without_arrays(rows, self._where)
 
     def new_pass(self) -> None:
         """Remember which reads an earlier pass left under way: if one of them fails, the new pass reads again."""
         with self._lock:
             self._left_over = {number for number, read in self._futures.items() if not read.done()}
 
-    def start(self, slots: NDArray[np.int64]) -> list[Future[None]]:
-        """Begin reading whatever the slots still need, in their order, and return what to wait for.
+    def groups_of(self, slots: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> list[int]:
+        """Return the groups that hold steps [first, last) of slots, in the order of the slots."""
+        needed: dict[int, None] = {}
+        for slot, start, stop in zip(slots.tolist(), first.tolist(), last.tolist(), strict=True):
+            for number in self._of_slot[slot]:
+                group = self._groups[number]
+                if self._mended[group.dataset] or (group.step_start < stop and group.step_stop > start):
+                    needed[number] = None
+        return list(needed)
+
+    def start(self, numbers: Iterable[int]) -> list[Future[None]]:
+        """Begin reading those groups that are not read yet, in their order, and return what to wait for.
 
         A read that failed is tried again: what was in its way may be gone when the epoch is served once more.
         """
+        found = []
         with self._lock:
-            needed = dict.fromkeys(number for slot in slots for number in self._of_slot[slot])
-            for number in needed:
-                group, earlier = self._groups[number], self._futures.get(number)
+            for number in numbers:
+                earlier = self._futures.get(number)
                 if earlier is None or _failed(earlier):
-                    self._futures[number] = self._executor.submit(self._read, group)
+                    self._futures[number] = self._submit(number)
                 elif number in self._left_over:
-                    self._futures[number] = self._executor.submit(self._read_unless_done, earlier, group)
                     self._left_over.discard(number)
-            return [self._futures[number] for number in needed]
+                    again: Future[None] = Future()
+                    earlier.add_done_callback(partial(self._follow, number, again))
+                    self._futures[number] = again
+                found.append(self._futures[number])
+        return found
+
+    def start_into(self, numbers: Iterable[int], rows: Rows, where: Placement) -> list[Future[None]]:
+        """Begin reading groups once more, into other rows."""
+        reads = [self._executor.submit(self._filler.fill, self._groups[n], rows, where) for n in numbers]
+        with self._lock:
+            self._passing = {read for read in self._passing if not read.done()} | set(reads)
+        return reads
 
     def open_for_reads(self) -> bool:
         """Return whether reads can still begin; not after the loader was closed or the interpreter began to end."""
@@ -105,141 +139,71 @@ class GroupReader:
         """Wait until no read is under way; False when some still is after ``timeout`` seconds."""
         with self._lock:
             # wait() would wait for ever for a read that was cancelled before it began
-            running = [read for read in self._futures.values() if not read.done()]
+            running = [read for read in (*self._futures.values(), *self._passing) if not read.done()]
         return not wait(running, timeout).not_done
 
-    def _fill_lacking(self, number: int) -> None:
-        """Write the constant columns of inputs and targets that a data set lacks."""
-        own = np.flatnonzero(self._layout.dataset == number)
-        if own.size == 0:
+    def _submit(self, number: int) -> Future[None]:
+        outcome: Future[None] = Future()
+        self._try(number, outcome)
+        return outcome
+
+    def _try(self, number: int, outcome: Future[None]) -> None:
+        self._executor.submit(self._read, number).add_done_callback(partial(self._settle, number, outcome))
+
+    def _settle(self, number: int, outcome: Future[None], attempt: Future[bool]) -> None:
+        """Pass on how an attempt ended; one that found the group taken queues up behind the other groups."""
+        if not attempt.cancelled() and attempt.exception() is None and not attempt.result():
+            try:
+                self._try(number, outcome)
+            except RuntimeError:  # the loader was closed
+                _cancel(outcome)
+        elif attempt.cancelled():
+            _cancel(outcome)
+        elif (error := attempt.exception()) is not None:
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(None)
+
+    def _follow(self, number: int, outcome: Future[None], earlier: Future[None]) -> None:
+        """Take over the result of an earlier read, or read again if it failed."""
+        if not earlier.cancelled() and earlier.exception() is None:
+            outcome.set_result(None)
             return
-        rows = slice(int(self._layout.base[own[0]]), int(self._layout.base[own[-1] + 1]))
-        source = self._datasets[number].source
-        for column, variable in enumerate(source.inputs):
-            if variable.rule is None:
-                self._rows.x[rows, column] = variable.fill_value
-                if self._with_masks:
-                    self._rows.x[rows, len(source.inputs) + column] = 1.0
-        for column, variable in enumerate(source.targets):
-            if variable.rule is None:
-                self._rows.y[rows, column] = np.nan
+        try:
+            self._try(number, outcome)
+        except RuntimeError:
+            _cancel(outcome)
 
-    def _read_unless_done(self, earlier: Future[None], group: ReadGroup) -> None:
-        if earlier.cancelled() or earlier.exception() is not None:
-            self._read(group)
-
-    def _read(self, group: ReadGroup) -> None:
-        opened = self._datasets[group.dataset]
-        raw = [self._raw(opened, v, group) for v in group.variables]
-        basins = self._layout.basin[group.slots]
-        lines = opened.source.store_rows[basins] - group.basin_start
-        height = max(_BLOCK_VALUES // max(group.step_stop - group.step_start, 1), 1)
-        for first in range(0, group.slots.size, height):
-            part = slice(first, first + height)
-            for v, (values, absent) in zip(group.variables, raw, strict=True):
-                self._place(opened, v, group, part, values[_span(lines[part])], absent, basins[part])
-
-    def _raw(self, opened: OpenDataset, v: int, group: ReadGroup) -> tuple[NDArray[np.generic], list[slice]]:
-        """Read the raw values of one variable and say which step ranges hold nothing but missing values."""
-        array, variable = opened.arrays[v], opened.variables[v]
-        basin_chunk = array.grid.basin.chunk_of(group.basin_start)
-        lost: list[slice] = []
-        broken = False
-        for time_chunk in array.grid.time.chunks_of(group.step_start, group.step_stop):
-            state = self._check(opened, v, basin_chunk, time_chunk)
-            start, stop = array.grid.time.bounds(time_chunk)
-            if state == "error" or (
-                state == "absent" and variable.rule is not None and variable.rule.absent_is_missing
-            ):
-                lost.append(slice(start - group.step_start, stop - group.step_start))
-            broken = broken or state == "error"
-        rows = slice(group.basin_start, group.basin_stop)
-        if not broken:
-            return array.read(rows, slice(group.step_start, group.step_stop)), lost
-        values = np.zeros(
-            (rows.stop - rows.start, group.step_stop - group.step_start), dtype=array.dtype.newbyteorder("=")
-        )
-        for time_chunk in array.grid.time.chunks_of(group.step_start, group.step_stop):
-            start, stop = array.grid.time.bounds(time_chunk)
-            where = slice(start - group.step_start, stop - group.step_start)
-            if where not in lost:
-                values[:, where] = array.read(rows, slice(start, stop))
-        return values, lost
-
-    def _check(self, opened: OpenDataset, v: int, basin_chunk: int, time_chunk: int) -> str:
-        """Compare a stored object with what the scan saw and return its state."""
-        array, variable = opened.arrays[v], opened.variables[v]
-        facts = opened.source.chunks[variable.name].look_up(basin_chunk, time_chunk)
-        stat = array.stat(basin_chunk, time_chunk)
-        now = "" if stat is None else stat.fingerprint
-        if facts is None or facts[1] != now:
-            raise StaleIndexError(_changed(opened, array, basin_chunk, time_chunk, facts, now))
-        with self._lock:
-            self.chunks_read += stat is not None
-            self.bytes_read += 0 if stat is None else stat.nbytes
-        return facts[0]
-
-    def _place(
-        self,
-        opened: OpenDataset,
-        v: int,
-        group: ReadGroup,
-        part: slice,
-        raw: NDArray[np.generic],
-        absent: list[slice],
-        basins: NDArray[np.int32],
-    ) -> None:
-        """Decode and normalise a block of basins and copy it to their rows."""
-        variable = opened.variables[v]
-        rule = variable.rule
-        if rule is None:
-            return
-        slots = group.slots[part]
-        lines = opened.source.store_rows[basins]
-        picked = raw if raw.shape[0] == slots.size else raw[lines - lines[0]]
-        area = None if rule.area_array is None else opened.source.areas[rule.area_array][basins]
-        block = decode(picked, rule, area=area)
-        for steps in absent:
-            block[:, steps] = np.nan
-        if opened.source.time_order is not None:
-            block = np.take(block, opened.source.time_order, axis=1)
-        is_input = variable.role == "input"
-        column = opened.columns[v]
-        scaling = self._scaling[variable.role][group.dataset]
-        block -= scaling.mean[basins, column][:, None]
-        block /= scaling.std[basins, column][:, None]
-        gone = np.isnan(block) if is_input else None
-        if gone is not None:
-            np.copyto(block, np.float32(0), where=gone)
-        out = self._rows.x if is_input else self._rows.y
-        layout = self._layout
-        for line, slot in enumerate(slots):
-            first = max(int(layout.first[slot]), group.step_start)
-            last = min(int(layout.last[slot]), group.step_stop)
-            if first >= last:
-                continue
-            base = int(layout.base[slot] - layout.first[slot])
-            inside = slice(first - group.step_start, last - group.step_start)
-            out[base + first : base + last, column] = block[line, inside]
-            if gone is not None and self._with_masks:
-                out[base + first : base + last, len(opened.source.inputs) + column] = gone[line, inside]
+    def _read(self, number: int) -> bool:
+        """Make the rows of a group be there; False while another process is about to."""
+        ledger, group = self._ledger, self._groups[number]
+        if ledger is None:
+            self._filler.fill(group, self._rows, self._where)
+            return True
+        if ledger.finished(number):
+            self._filler.verify(group, self._where)
+            return True
+        if not ledger.claim(number):
+            time.sleep(_BUSY_SECONDS)
+            return False
+        try:
+            if ledger.finished(number):
+                self._filler.verify(group, self._where)
+                return True
+            self._filler.fill(group, self._rows, self._where)
+            last = ledger.finish(number)
+        finally:
+            ledger.release(number)
+        if last:
+            with contextlib.suppress(RuntimeError):  # the loader was closed: the next one to open the rows seals them
+                self._executor.submit(ledger.seal)
+        return True
 
 
 def _failed(read: Future[None]) -> bool:
     return read.done() and not read.cancelled() and read.exception() is not None
 
 
-def _span(lines: NDArray[np.int64]) -> slice:
-    return slice(int(lines[0]), int(lines[-1]) + 1)
-
-
-def _changed(
-    opened: OpenDataset, array: StoredArray, basin_chunk: int, time_chunk: int, facts: tuple[str, str] | None, now: str
-) -> str:
-    return describe(
-        "chunk changed after the index was built",
-        where=f"data set {opened.source.dataset_id}, {array.uri}/{array.object_key(basin_chunk, time_chunk)}",
-        expected="not scanned" if facts is None else f"size:mtime {facts[1] or 'absent'}",
-        got=f"size:mtime {now or 'absent'}",
-        fix="run build-index again with the same --out; it rescans only what changed",
-    )
+def _cancel(read: Future[None]) -> None:
+    read.cancel()
+    read.set_running_or_notify_cancel()

@@ -5,19 +5,20 @@ Variables with the same chunk grid share their read groups; a group is one basin
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headrace.loader.layout import Layout
+from headrace.loader.placement import Placement
 from headrace.loader.sources import DatasetSource, SourceVariable
 from headrace.schemas.errors import StaleIndexError, describe
 from headrace.schemas.grid import AxisGrid
 from headrace.store import BASIN_DIM, TIME_DIM, StoredArray, open_array, open_group
 
 _GROUP_NBYTES = 32 * 2**20
-"""Raw bytes that a group aims at: enough to hide per-call cost, little enough for several readers."""
+"""Raw bytes that a group aims at: enough to hide per-call cost. Readers hold less where many read at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,7 @@ class ReadGroup:
     basin_start, basin_stop
         Store rows.
     step_start, step_stop
-        Stored steps, from chunk edge to chunk edge; all of them where the time axis was mended.
+        Stored steps, from chunk edge to chunk edge.
     slots
         int64, slots whose rows the group fills, ascending.
     """
@@ -117,6 +118,8 @@ def slot_columns(datasets: Sequence[OpenDataset], layout: Layout) -> NDArray[np.
 def plan_reads(datasets: Sequence[OpenDataset], layout: Layout, most_nbytes: int = _GROUP_NBYTES) -> list[ReadGroup]:
     """Cover every slot with read groups; each stored chunk lies in exactly one.
 
+    The cut depends on the stores and the layout alone, so that processes with other budgets and thread counts agree.
+
     Parameters
     ----------
     datasets
@@ -140,39 +143,77 @@ def plan_reads(datasets: Sequence[OpenDataset], layout: Layout, most_nbytes: int
             for basin_chunk in np.unique(chunk):
                 inside = slots[chunk == basin_chunk]
                 bounds = basin_grid.bounds(int(basin_chunk))
-                groups += _groups(number, opened, variables, bounds, time_grid, inside, layout, most_nbytes)
+                first, last = int(layout.first[inside].min()), int(layout.last[inside].max())
+                column = ReadGroup(
+                    dataset=number,
+                    variables=tuple(variables),
+                    basin_start=bounds[0],
+                    basin_stop=bounds[1],
+                    step_start=0,
+                    step_stop=time_grid.extent,
+                    slots=inside,
+                )
+                groups += cut_group(column, opened, _stored_chunks(opened, time_grid, first, last), most_nbytes)
     return groups
 
 
-def _groups(
-    number: int,
-    opened: OpenDataset,
-    variables: list[int],
-    bounds: tuple[int, int],
-    time_grid: AxisGrid,
-    slots: NDArray[np.int64],
-    layout: Layout,
-    most_nbytes: int,
+def _stored_chunks(opened: OpenDataset, time_grid: AxisGrid, first: int, last: int) -> NDArray[np.int64]:
+    """Return the time chunks from the first to the last that holds any of the steps [first, last)."""
+    order = opened.source.time_order
+    low, high = (first, last - 1) if order is None else (int(order[first:last].min()), int(order[first:last].max()))
+    return np.arange(time_grid.chunk_of(low), time_grid.chunk_of(high) + 1)
+
+
+def needed_chunks(group: ReadGroup, opened: OpenDataset, where: Placement) -> NDArray[np.int64]:
+    """Return the time chunks of a group that hold a step to be placed, int64, ascending."""
+    time_grid = opened.arrays[group.variables[0]].grid.time
+    chunks = time_grid.chunks_of(group.step_start, group.step_stop)
+    stretches, _ = where.of_slots(group.slots)
+    first, last = where.first[stretches], where.last[stretches]
+    order = opened.source.time_order
+    if order is not None:
+        steps = np.unique(np.concatenate([order[a:b] for a, b in zip(first, last, strict=True)] or [order[:0]]))
+        found = np.unique(steps // time_grid.chunk_size)
+        return found[(found >= chunks.start) & (found < chunks.stop)]
+    first, last = np.maximum(first, group.step_start), np.minimum(last, group.step_stop)
+    inside = first < last
+    covered = np.zeros(len(chunks) + 1, dtype=np.int64)
+    np.add.at(covered, first[inside] // time_grid.chunk_size - chunks.start, 1)
+    np.add.at(covered, (last[inside] - 1) // time_grid.chunk_size - chunks.start + 1, -1)
+    return np.flatnonzero(np.cumsum(covered[:-1])) + chunks.start
+
+
+def cut_group(
+    group: ReadGroup, opened: OpenDataset, time_chunks: NDArray[np.int64], most_nbytes: int
 ) -> list[ReadGroup]:
-    """Cut one basin chunk into groups along time, and along variables where one time chunk of all is too much."""
-    chunk_nbytes = (
-        (bounds[1] - bounds[0]) * time_grid.chunk_size * max(opened.arrays[v].dtype.itemsize for v in variables)
-    )
+    """Cut some time chunks of a group along time, and along variables where one time chunk of all is too much.
+
+    Parameters
+    ----------
+    group
+        All its variables have one chunk grid.
+    opened
+        The data set.
+    time_chunks
+        Ascending numbers of the chunks wanted.
+    most_nbytes
+        Raw bytes a piece aims at; a single chunk may exceed it.
+    """
+    variables = group.variables
+    time_grid = opened.arrays[variables[0]].grid.time
+    itemsize = max(opened.arrays[v].dtype.itemsize for v in variables)
+    chunk_nbytes = (group.basin_stop - group.basin_start) * min(time_grid.chunk_size, time_grid.extent) * itemsize
     together = max(min(most_nbytes // chunk_nbytes, len(variables)), 1)
-    chunks = max(most_nbytes // (chunk_nbytes * together), 1)
-    needed = time_grid.chunks_of(int(layout.first[slots].min()), int(layout.last[slots].max()))
-    if opened.source.time_order is not None:  # any stored step may be any step: all of them are read together
-        chunks, needed = time_grid.num_chunks, range(time_grid.num_chunks)
+    most_chunks = max(most_nbytes // (chunk_nbytes * together), 1)
+    gaps = np.flatnonzero(np.diff(time_chunks) != 1) + 1
     return [
-        ReadGroup(
-            dataset=number,
-            variables=tuple(variables[v : v + together]),
-            basin_start=bounds[0],
-            basin_stop=bounds[1],
-            step_start=time_grid.bounds(first)[0],
-            step_stop=time_grid.bounds(min(first + chunks, needed.stop) - 1)[1],
-            slots=slots,
+        replace(
+            group,
+            variables=variables[v : v + together],
+            step_start=time_grid.bounds(int(run[first]))[0],
+            step_stop=time_grid.bounds(int(run[min(first + most_chunks, run.size) - 1]))[1],
         )
-        for first in range(needed.start, needed.stop, chunks)
+        for run in np.split(time_chunks, gaps)
+        for first in range(0, run.size, most_chunks)
         for v in range(0, len(variables), together)
     ]

@@ -36,8 +36,23 @@ class ServedSplit:
 
     @property
     def spill_nbytes(self) -> int:
-        """Bytes of disk that decoded rows take; 0 for a resident split."""
+        """Bytes of disk that decoded rows take; 0 where they are in memory alone."""
         return self._serving.spill_nbytes
+
+    @property
+    def chunks_read(self) -> int:
+        """Store chunks read so far."""
+        return self._serving.reads.chunks
+
+    @property
+    def bytes_read(self) -> int:
+        """Stored bytes read so far."""
+        return self._serving.reads.nbytes
+
+    @property
+    def read_amplification(self) -> float:
+        """Store chunks read so far over those needed: 1 once each was read, 0 where ``cache_dir`` had all rows."""
+        return self._serving.reads.amplification
 
     def denormalize(self, y: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Return targets in canonical units.

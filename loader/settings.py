@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from headrace.loader.arguments import folder, seconds, usable_device, whole_number, yes_or_no
-from headrace.loader.budget import memory_budget_nbytes
+from headrace.loader.budget import memory_budget_nbytes, parse_nbytes
 from headrace.schemas.config import LoaderConfig
 
 
@@ -31,7 +31,9 @@ class Settings:
     num_workers
         Reader threads, and as many gather threads.
     cache_dir
-        Folder for decoded rows that do not fit; None is the system's temporary folder.
+        Folder in which decoded rows are kept; None keeps none, and ``off`` spills none.
+    cache_limit_nbytes
+        What decoded rows may take on disk; None: whatever there is.
     timeout
         Seconds to wait for a batch; None waits for ever.
     rank_local
@@ -46,6 +48,7 @@ class Settings:
     drop_last: bool
     num_workers: int
     cache_dir: str | None
+    cache_limit_nbytes: int | None
     timeout: float | None
     rank_local: bool
 
@@ -60,6 +63,7 @@ def resolve_settings(
     drop_last: object,
     num_workers: object,
     cache_dir: object,
+    cache_limit: str | int | None,
     timeout: object,
     rank_local: object,
 ) -> Settings:
@@ -71,6 +75,7 @@ def resolve_settings(
         An argument is of the wrong kind or out of range.
     """
     budget = defaults.memory_budget if memory_budget is None else memory_budget
+    limit = defaults.cache_limit if cache_limit is None else cache_limit
     threads = defaults.num_workers if num_workers is None else num_workers
     return Settings(
         batch_size=whole_number("batch_size", defaults.batch_size if batch_size is None else batch_size),
@@ -81,6 +86,7 @@ def resolve_settings(
         drop_last=yes_or_no("drop_last", defaults.drop_last if drop_last is None else drop_last),
         num_workers=(os.cpu_count() or 1) if threads == "auto" else whole_number("num_workers", threads),
         cache_dir=folder("cache_dir", defaults.cache_dir if cache_dir is None else cache_dir),
+        cache_limit_nbytes=None if limit is None else parse_nbytes(limit, "cache_limit"),
         timeout=seconds("timeout", defaults.timeout if timeout is None else timeout),
         rank_local=yes_or_no("rank_local", rank_local),
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from typing import Any, Literal, NoReturn, Self
 
+import pyarrow as pa
 import torch
 
 from headrace.loader.arguments import check_process, whole_number
@@ -14,11 +15,13 @@ from headrace.loader.batch import Batch
 from headrace.loader.budget import human_nbytes
 from headrace.loader.buffers import BufferPool
 from headrace.loader.catalog import Index
+from headrace.loader.epochs import epoch_totals, exposure_table, left_out, plan_of
+from headrace.loader.gather import Gatherer
 from headrace.loader.joint import Joint
 from headrace.loader.partition import BatchCuts, cut_epoch
-from headrace.loader.progress import Progress, windows_of_epoch
+from headrace.loader.progress import Progress
 from headrace.loader.rounds import RoundQueue
-from headrace.loader.schedule import EpochPlan, plan_epoch
+from headrace.loader.schedule import EpochPlan
 from headrace.loader.served import ServedSplit
 from headrace.loader.settings import resolve_settings
 from headrace.loader.spec import BasinChoice, resolve_spec
@@ -67,12 +70,17 @@ class WindowLoader(ServedSplit):
     num_workers
         Reader threads, and as many gather threads; ``auto`` is one per processor.
     cache_dir
-        Folder for decoded rows that do not fit the memory budget; they are private and gone when the loader is closed.
+        Folder in which decoded rows are kept and shared by all processes of this host. Without it rows that do not fit
+        the memory budget go to a private file until the loader is closed; with ``off`` their chunks are read again.
+    cache_limit
+        Bytes that decoded rows may take on disk, such as ``100GiB``; unused ones make room.
     timeout
         Seconds to wait for a batch before an error; None waits for ever unless the configuration says otherwise.
     rank_local
         Every rank serves windows of its own, and reads and holds only those; else each batch is shared out, and every
         rank reads and holds the whole split. The middle of such an epoch continues with the same number of ranks only.
+    weights
+        Data set → weight for the sampling mode ``weighted_by_dataset``, where they differ from the configuration's.
 
     Raises
     ------
@@ -103,8 +111,10 @@ class WindowLoader(ServedSplit):
         drop_last: bool | None = None,
         num_workers: int | Literal["auto"] | None = None,
         cache_dir: str | None = None,
+        cache_limit: str | int | None = None,
         timeout: float | None = None,
         rank_local: bool = False,
+        weights: Mapping[str, float] | None = None,
     ) -> None:
         world = resolve_world(rank, world_size)
         self.rank, self.world_size = world.rank, world.size
@@ -114,31 +124,31 @@ class WindowLoader(ServedSplit):
         with Joint(world) as joint:
             settings = self._settings = resolve_settings(
                 index.config.loader, batch_size=batch_size, seed=seed, device=device, memory_budget=memory_budget,
-                drop_last=drop_last, num_workers=num_workers, cache_dir=cache_dir, timeout=timeout,
-                rank_local=rank_local,
+                drop_last=drop_last, num_workers=num_workers, cache_dir=cache_dir, cache_limit=cache_limit,
+                timeout=timeout, rank_local=rank_local,
             )  # fmt: skip
             self.split, self.device, self.timeout = split, settings.device, settings.timeout
             self.batch_size, self.drop_last = settings.batch_size, settings.drop_last
             self.num_workers, self._seed = settings.num_workers, settings.seed
             self._spec = resolve_spec(
                 index, split=split, window=window, missing=missing, normalization=normalization, sampling=sampling,
-                datasets=datasets, basins=basins, shuffle=shuffle,
+                datasets=datasets, basins=basins, shuffle=shuffle, weights=weights,
             )  # fmt: skip
             self.index_digest, self.spec_digest = index.manifest.index_digest, self._spec.digest()
             self.window, self.dataset_ids = self._spec.window, list(self._spec.dataset_ids)
             local = settings.rank_local and world.size > 1
             serving, self._engine = assemble(
                 index, self._spec, budget_nbytes=settings.budget_nbytes, agree=joint.of_first,
-                num_workers=settings.num_workers, spill_folder=settings.cache_dir,
-                local=(world.rank, world.size) if local else None,
+                num_workers=settings.num_workers, cache_dir=settings.cache_dir,
+                cache_limit_nbytes=settings.cache_limit_nbytes, local=(world.rank, world.size) if local else None,
             )  # fmt: skip
             self._describe(serving)
             world.check_budget(settings.memory_budget, resident=serving.resident)
             world.check_windows(self.num_windows, drop_last=self.drop_last)
             self._buffers = BufferPool()
             each = self.batch_size * (1 if local else world.size)
-            most = self._spec.sampling.max_batches_per_epoch
-            self._progress = Progress(windows_of_epoch(serving.loads, most, each))
+            self._progress = Progress(epoch_totals(serving, self._spec, each))
+            self._warned = False
             check_same(
                 joint,
                 {
@@ -149,28 +159,25 @@ class WindowLoader(ServedSplit):
             )  # fmt: skip
 
     @property
-    def chunks_read(self) -> int:
-        """Store chunks read so far."""
-        return self._done_reading[0] if self._engine is None else self._engine.reader.chunks_read
-
-    @property
-    def bytes_read(self) -> int:
-        """Stored bytes read so far."""
-        return self._done_reading[1] if self._engine is None else self._engine.reader.bytes_read
-
-    @property
     def epoch(self) -> int:
         """Number of the epoch that the next iteration serves, or the present one while iterating."""
         return self._progress.epoch
 
     def plan(self, epoch: int | None = None) -> EpochPlan:
         """Return the order of an epoch, by default the present one."""
-        serving = self._serving
-        return plan_epoch(
-            serving.tiles, serving.column, seed=self._seed, epoch=self.epoch if epoch is None else epoch,
-            round_steps=serving.round_steps, shuffle=self._spec.shuffle, resident=serving.one_round,
-            whole=self._spec.sampling.max_batches_per_epoch is None,
-        )  # fmt: skip
+        totals, number = self._progress.totals, self.epoch if epoch is None else epoch
+        length = totals[self.rank if len(totals) > 1 else 0]
+        return plan_of(self._serving, self._spec, seed=self._seed, epoch=number, length=length)
+
+    def exposure(self, epoch: int | None = None) -> pa.Table:
+        """Return how many windows of each basin an epoch serves, by default the present one; nothing is read.
+
+        Returns
+        -------
+        pyarrow.Table
+            dataset_id, basin_id, num_windows (that the split has), served (repeats counted); every basin with windows.
+        """
+        return exposure_table(self._serving, self._spec, self.plan(epoch))
 
     def __len__(self) -> int:
         """Return the number of batches of a whole epoch for this rank; exact, and the same for every rank."""
@@ -189,12 +196,15 @@ class WindowLoader(ServedSplit):
         if len(cuts) == 0:
             progress.start(progress.epoch + 1)
             return
+        if not self._warned and (words := left_out(self._serving, plan)):
+            self._warned = True
+            logger.warning(words)
         begin, end = cuts.bounds(0)[0], cuts.bounds(len(cuts) - 1)[1]
         rounds = RoundQueue(engine.rounds, plan, plan.rounds_of(begin, end))
-        stream = EpochStream(
-            plan=plan, cuts=cuts, rank=self.rank, rounds=rounds, shape=self._serving.shape, buffers=self._buffers,
-            num_threads=self.num_workers, timeout=self.timeout,
-        )  # fmt: skip
+        gatherer = Gatherer(
+            plan=plan, cuts=cuts, rank=self.rank, rounds=rounds, shape=self._serving.shape, buffers=self._buffers
+        )
+        stream = EpochStream(gatherer, rounds, num_threads=self.num_workers, timeout=self.timeout)
         self._stream = stream
         try:
             for number, (batch, _) in enumerate(stream):
@@ -250,7 +260,7 @@ class WindowLoader(ServedSplit):
         engine, self._engine = self._engine, None
         if engine is None:
             return
-        self._done_reading, self._buffers = (engine.reader.chunks_read, engine.reader.bytes_read), BufferPool()
+        self._buffers = BufferPool()
         engine.readers.shutdown(wait=False, cancel_futures=True)
         if engine.reader.idle(self.timeout):
             engine.readers.shutdown(wait=True)
@@ -271,7 +281,7 @@ class WindowLoader(ServedSplit):
 
     def __repr__(self) -> str:
         """Say what is served and how."""
-        how = "resident" if self.resident else f"spilling {human_nbytes(self.spill_nbytes)}"
+        how = f"{'resident' if self.resident else 'in rounds'}, {human_nbytes(self.spill_nbytes)} on disk"
         shape = f"batches={len(self)}, batch_size={self.batch_size}, x={self.x_names}, y={self.y_names}"
         return f"WindowLoader(split={self.split!r}, windows={self.num_windows}, {shape}, {how})"
 

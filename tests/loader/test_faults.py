@@ -1,8 +1,10 @@
 """What goes wrong under a loader: said with place and cause, in the consumer, and never as wrong values or a hang."""
 
 import itertools
+import logging
 import os
 import shutil
+import tempfile
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -187,21 +189,29 @@ def test_a_spill_folder_that_takes_no_files_is_refused_with_the_space_needed(own
         serve(own, memory_budget=2400, cache_dir=str(tmp_path / "file"))
 
 
-def test_a_full_spill_disk_is_refused_with_needed_and_free_bytes(own, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_full_spill_disk_is_refused_with_needed_and_free_bytes(own, tmp_path, monkeypatch, kept):
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
+    spill = tmp_path / "spill"
+    spill.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(spill))
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(ConfigError, match=r"(?s)cannot be spilled.*of space.*free"):
-        serve(own, memory_budget=2400, cache_dir=str(tmp_path / "spill"))
-    assert list((tmp_path / "spill").iterdir()) == []
+    with pytest.raises(ConfigError, match=r"(?s)cannot be spilled.*bytes\) of space.*free"):
+        serve(own, memory_budget=2400, cache_dir=str(spill) if kept else None)
+    assert [path.name for path in spill.iterdir()] == ["headrace.lock"] * kept
 
 
-def test_spilled_rows_leave_no_file_behind_even_while_they_are_used(own, tmp_path):
+def test_private_rows_leave_no_file_behind_even_while_they_are_used(own, tmp_path, monkeypatch, caplog):
+    (tmp_path / "spill").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "spill"))
     with (
+        caplog.at_level(logging.INFO, "headrace"),
         headrace.open_index(own.index) as index,
-        headrace.WindowLoader(index, "train", memory_budget=2400, cache_dir=str(tmp_path / "spill")) as loader,
+        headrace.WindowLoader(index, "train", memory_budget=2400) as loader,
     ):
+        assert any("take" in message and "KiB" in message for message in caplog.messages)
         list(loader)
         assert loader.spill_nbytes > 0
         assert list((tmp_path / "spill").iterdir()) == []
@@ -209,6 +219,6 @@ def test_spilled_rows_leave_no_file_behind_even_while_they_are_used(own, tmp_pat
 
 @pytest.mark.parametrize("budget", [0, 1, 160])
 def test_too_small_a_budget_is_refused_with_the_least_that_does(own, budget):
-    with pytest.raises(ConfigError, match=r"(?s)memory_budget is too small.*at least 168 B"):
+    with pytest.raises(ConfigError, match=r"(?s)memory_budget is too small.*at least 168 bytes"):
         serve(own, memory_budget=budget)
     assert serve(own, memory_budget=168) == serve(own)

@@ -52,6 +52,7 @@ def open_loader(
         drop_last=settings.drop_last if training else False,
         num_workers=settings.num_workers,
         cache_dir=settings.cache_dir,
+        cache_limit=settings.cache_limit,
         timeout=settings.timeout,
     )
 

@@ -1,0 +1,163 @@
+"""Read groups → normalised rows: raw chunks are read piece by piece, decoded and laid where they belong.
+
+Values are handled in blocks of a few basins, so that a block is decoded, normalised and laid beside the other
+variables while it is in the processor's cache. Legend: V variables, S basins of a block, T steps of a piece.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.decode import decode
+from headrace.loader.layout import Layout
+from headrace.loader.memory_gate import MemoryGate
+from headrace.loader.normalize import Scaling
+from headrace.loader.placement import Placement, Stretch, stretches_of
+from headrace.loader.raw import RawReader
+from headrace.loader.read_plan import OpenDataset, ReadGroup, cut_group, needed_chunks
+from headrace.loader.storage import Rows
+from headrace.store import StoredArray
+
+_BLOCK_VALUES = 32_768
+"""Values of one variable handled at once: 128 KiB of float32 fit the second-level cache with their temporaries."""
+_RAW_NBYTES = 96 * 2**20
+"""Raw bytes that all readers hold together, besides one decoded chunk each."""
+
+
+class RowFiller:
+    """Turn read groups into rows.
+
+    Parameters
+    ----------
+    datasets
+        Open data sets.
+    layout
+        Which basin a slot is.
+    x_scaling, y_scaling
+        Per data set, over inputs and over targets.
+    with_masks
+        Whether a mask column follows for every input.
+    num_readers
+        Threads that fill at the same time.
+    """
+
+    def __init__(
+        self,
+        *,
+        datasets: Sequence[OpenDataset],
+        layout: Layout,
+        x_scaling: Sequence[Scaling],
+        y_scaling: Sequence[Scaling],
+        with_masks: bool,
+        num_readers: int,
+    ) -> None:
+        self._datasets, self._layout, self._with_masks = datasets, layout, with_masks
+        self._scaling = {"input": x_scaling, "target": y_scaling}
+        largest = max((_decoded_nbytes(a) for opened in datasets for a in opened.arrays), default=0)
+        self._gate = MemoryGate(_RAW_NBYTES + num_readers * largest)
+        self._piece_nbytes = _RAW_NBYTES // (2 * num_readers)
+        self.raw = RawReader()
+
+    def fill(self, group: ReadGroup, rows: Rows, where: Placement) -> None:
+        """Read what a group holds of the steps to be placed, and place it; raises as :meth:`RawReader.read`."""
+        opened = self._datasets[group.dataset]
+        chunks = needed_chunks(group, opened, where)
+        wanted = replace(group, slots=where.only_placed(group.slots))
+        for piece in cut_group(wanted, opened, chunks, self._piece_nbytes):
+            arrays = [opened.arrays[v] for v in piece.variables]
+            together = len(arrays[0].grid.time.chunks_of(piece.step_start, piece.step_stop))
+            decoded = max(_decoded_nbytes(array) for array in arrays) * together
+            with self._gate.hold(decoded * (len(arrays) + 1)):  # all variables, and the one being decoded
+                self._fill_piece(opened, piece, rows, where)
+
+    def verify(self, group: ReadGroup, where: Placement) -> None:
+        """Compare the chunks behind rows that need not be read with the index; raises as :meth:`RawReader.check`."""
+        opened = self._datasets[group.dataset]
+        for time_chunk in needed_chunks(group, opened, where).tolist():
+            for v in group.variables:
+                self.raw.check(opened, v, opened.arrays[v].grid.basin.chunk_of(group.basin_start), time_chunk)
+
+    def fill_without_arrays(self, rows: Rows, where: Placement) -> None:
+        """Write the rows of data sets whose stores hold none of the variables: no group does."""
+        for number, opened in enumerate(self._datasets):
+            if not opened.arrays:
+                slots = where.only_placed(np.flatnonzero(self._layout.dataset == number))
+                self._fill_lacking(opened, rows, stretches_of(where, slots, 0, np.iinfo(np.int64).max, None))
+
+    def _fill_piece(self, opened: OpenDataset, piece: ReadGroup, rows: Rows, where: Placement) -> None:
+        raw = [self.raw.read(opened, v, piece) for v in piece.variables]
+        basins = self._layout.basin[piece.slots]
+        lines = opened.source.store_rows[basins] - piece.basin_start
+        height = max(_BLOCK_VALUES // max(piece.step_stop - piece.step_start, 1), 1)
+        for first in range(0, piece.slots.size, height):
+            part = slice(first, first + height)
+            stretches = stretches_of(
+                where, piece.slots[part], piece.step_start, piece.step_stop, opened.source.time_order
+            )
+            self._fill_lacking(opened, rows, stretches)
+            span = slice(int(lines[part][0]), int(lines[part][-1]) + 1)
+            for v, (values, lost) in zip(piece.variables, raw, strict=True):
+                picked = values[span]
+                if picked.shape[0] != basins[part].size:
+                    picked = picked[lines[part] - span.start]
+                block = self._decoded(opened, v, piece.dataset, picked, lost, basins[part])
+                self._place(opened, v, block, stretches, rows)
+
+    def _decoded(
+        self,
+        opened: OpenDataset,
+        v: int,
+        dataset: int,
+        raw: NDArray[np.generic],
+        lost: list[slice],
+        basins: NDArray[np.int32],
+    ) -> NDArray[np.float32]:
+        """Return normalised values of a block of basins, float32 [S, T]; NaN is missing."""
+        variable = opened.variables[v]
+        rule = variable.rule
+        if rule is None:
+            msg = f"{variable.name} has an array and no rule"
+            raise ValueError(msg)
+        area = None if rule.area_array is None else opened.source.areas[rule.area_array][basins]
+        block = decode(raw, rule, area=area)
+        for steps in lost:
+            block[:, steps] = np.nan
+        scaling, column = self._scaling[variable.role][dataset], opened.columns[v]
+        block -= scaling.mean[basins, column][:, None]
+        block /= scaling.std[basins, column][:, None]
+        return block
+
+    def _place(
+        self, opened: OpenDataset, v: int, block: NDArray[np.float32], stretches: Iterable[Stretch], rows: Rows
+    ) -> None:
+        """Copy a block to its rows; missing inputs become 0 there, and 1 in their mask."""
+        is_input, column = opened.variables[v].role == "input", opened.columns[v]
+        gone = np.isnan(block) if is_input else None
+        if gone is not None:
+            np.copyto(block, np.float32(0), where=gone)
+        out = rows.x if is_input else rows.y
+        for line, to, columns in stretches:
+            out[to, column] = block[line, columns]
+            if gone is not None and self._with_masks:
+                out[to, len(opened.source.inputs) + column] = gone[line, columns]
+
+    def _fill_lacking(self, opened: OpenDataset, rows: Rows, stretches: Iterable[Stretch]) -> None:
+        """Write the constant columns of what a data set lacks."""
+        source = opened.source
+        for column, variable in enumerate(source.inputs):
+            if variable.rule is None:
+                for _, to, _ in stretches:
+                    rows.x[to, column] = variable.fill_value
+                    if self._with_masks:
+                        rows.x[to, len(source.inputs) + column] = 1.0
+        for column, variable in enumerate(source.targets):
+            if variable.rule is None:
+                for _, to, _ in stretches:
+                    rows.y[to, column] = np.nan
+
+
+def _decoded_nbytes(array: StoredArray) -> int:
+    """Return the bytes of a whole decoded chunk; those at the edge are stored whole."""
+    return array.grid.basin.chunk_size * array.grid.time.chunk_size * array.dtype.itemsize

@@ -1,0 +1,95 @@
+"""Stored chunks → raw values, held to what the index says of each: a chunk that changed is never taken for the old one.
+
+Counts what is read. Legend: S basins, T steps of a piece.
+"""
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.loader.read_plan import OpenDataset, ReadGroup
+from headrace.schemas.errors import StaleIndexError, describe
+from headrace.store import StoredArray
+
+
+class RawReader:
+    """Read raw values; used by several threads at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.chunks_read = 0
+        self.bytes_read = 0
+
+    def read(self, opened: OpenDataset, v: int, piece: ReadGroup) -> tuple[NDArray[np.generic], list[slice]]:
+        """Read one variable of a piece.
+
+        Returns
+        -------
+        values
+            [S, T] of the stored type.
+        lost
+            Ranges of columns that hold nothing but missing values.
+
+        Raises
+        ------
+        StaleIndexError
+            A chunk is not, or while it was read no longer, what the index says.
+        ReadError
+            A chunk cannot be read.
+        """
+        array, variable = opened.arrays[v], opened.variables[v]
+        basin_chunk = array.grid.basin.chunk_of(piece.basin_start)
+        time_chunks = array.grid.time.chunks_of(piece.step_start, piece.step_stop)
+        lost: list[slice] = []
+        broken = False
+        for time_chunk in time_chunks:
+            state, nbytes = self.check(opened, v, basin_chunk, time_chunk)
+            with self._lock:
+                self.chunks_read += nbytes is not None
+                self.bytes_read += nbytes or 0
+            if state == "error" or (
+                state == "absent" and variable.rule is not None and variable.rule.absent_is_missing
+            ):
+                lost.append(_columns(array, piece, time_chunk))
+            broken = broken or state == "error"
+        rows = slice(piece.basin_start, piece.basin_stop)
+        if not broken:
+            values = array.read(rows, slice(piece.step_start, piece.step_stop))
+        else:
+            shape = rows.stop - rows.start, piece.step_stop - piece.step_start
+            values = np.zeros(shape, dtype=array.dtype.newbyteorder("="))
+            for time_chunk in time_chunks:
+                columns = _columns(array, piece, time_chunk)
+                if columns not in lost:
+                    values[:, columns] = array.read(rows, slice(*array.grid.time.bounds(time_chunk)))
+        for time_chunk in time_chunks:  # one that was rewritten meanwhile may be half old and half new
+            self.check(opened, v, basin_chunk, time_chunk)
+        return values, lost
+
+    def check(self, opened: OpenDataset, v: int, basin_chunk: int, time_chunk: int) -> tuple[str, int | None]:
+        """Compare a stored object with what the scan saw; return its state and its size, None where there is none."""
+        array, variable = opened.arrays[v], opened.variables[v]
+        facts = opened.source.chunks[variable.name].look_up(basin_chunk, time_chunk)
+        stat = array.stat(basin_chunk, time_chunk)
+        now = "" if stat is None else stat.fingerprint
+        if facts is None or facts[1] != now:
+            raise StaleIndexError(_changed(opened, array, basin_chunk, time_chunk, facts, now))
+        return facts[0], None if stat is None else stat.nbytes
+
+
+def _columns(array: StoredArray, piece: ReadGroup, time_chunk: int) -> slice:
+    start, stop = array.grid.time.bounds(time_chunk)
+    return slice(start - piece.step_start, stop - piece.step_start)
+
+
+def _changed(
+    opened: OpenDataset, array: StoredArray, basin_chunk: int, time_chunk: int, facts: tuple[str, str] | None, now: str
+) -> str:
+    return describe(
+        "chunk changed after the index was built",
+        where=f"data set {opened.source.dataset_id}, {array.uri}/{array.object_key(basin_chunk, time_chunk)}",
+        expected="not scanned" if facts is None else f"size:mtime {facts[1] or 'absent'}",
+        got=f"size:mtime {now or 'absent'}",
+        fix="run build-index again with the same --out; it rescans only what changed",
+    )
