@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from headrace.indexer import build_index
-    from headrace.loader import Batch, Index, WindowLoader, open_index
+    from headrace.loader import Batch, ChunkBatchSampler, Index, WindowDataset, WindowLoader, open_index
     from headrace.schemas.config import Config
     from headrace.schemas.config_io import load_config
     from headrace.schemas.errors import HeadraceError
@@ -26,9 +26,11 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Batch": "headrace.loader",
+    "ChunkBatchSampler": "headrace.loader",
     "Config": "headrace.schemas.config",
     "HeadraceError": "headrace.schemas.errors",
     "Index": "headrace.loader",
+    "WindowDataset": "headrace.loader",
     "WindowLoader": "headrace.loader",
     "WindowSpec": "headrace.schemas.windows",
     "build_index": "headrace.indexer",
@@ -38,9 +40,11 @@ _HOME = {
 
 __all__ = [
     "Batch",
+    "ChunkBatchSampler",
     "Config",
     "HeadraceError",
     "Index",
+    "WindowDataset",
     "WindowLoader",
     "WindowSpec",
     "__version__",
