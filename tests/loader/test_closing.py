@@ -1,16 +1,21 @@
 """Closing, breaking off and letting go: no thread, no memory, no file stays behind."""
 
+import copy
 import gc
+import pickle
 import subprocess
 import sys
 import threading
 import time
 import weakref
+from typing import Any
 
 import pytest
 import torch
 
 import headrace
+from headrace.loader.pool import Pool
+from headrace.store import StoredArray
 
 BUDGETS = ["1GiB", 2400]
 
@@ -125,20 +130,110 @@ def test_a_consumer_may_write_into_its_batch(index, budget):
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
 
 
-def test_the_threads_of_torch_are_as_many_as_before(index):
+def test_gather_threads_compute_alone_and_the_consumer_as_before(index, monkeypatch):
+    """Field case E8: many batches at once, one thread each."""
+    inside: set[int] = set()
+    gather = Pool.gather
+
+    def counted(self: Pool, *places: Any) -> None:
+        inside.add(torch.get_num_threads())
+        gather(self, *places)
+
+    monkeypatch.setattr(Pool, "gather", counted)
     before = torch.get_num_threads()
     with opened(index, "1GiB") as loader:
         list(loader)
+    assert inside == {1}
     assert torch.get_num_threads() == before
 
 
 def test_each_stored_chunk_is_read_once_for_all_epochs(index):
+    """Field case E9: also where the split is many times the memory budget."""
     for budget in BUDGETS:
         with opened(index, budget) as loader:
             list(loader)
             read = loader.chunks_read
             list(loader)
             assert loader.chunks_read == read
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_closing_from_another_thread_ends_the_iteration_with_a_plain_error(index, budget, workers):
+    loader = opened(index, budget, batch_size=1, num_workers=workers)
+    begun, found = threading.Event(), []
+
+    def consume() -> None:
+        try:
+            while True:
+                for _ in loader:
+                    begun.set()
+        except RuntimeError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=consume)
+    thread.start()
+    begun.wait(30)
+    loader.close()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert type(found[0]) is RuntimeError
+    assert "closed" in str(found[0])
+
+
+def test_closing_while_a_chunk_is_read_ends_the_iteration_with_a_plain_error(index, monkeypatch):
+    reading, release, found = threading.Event(), threading.Event(), []
+    read = StoredArray.read
+
+    def slow(*given: Any) -> Any:
+        reading.set()
+        release.wait(30)
+        return read(*given)
+
+    monkeypatch.setattr(StoredArray, "read", slow)
+    loader = opened(index, "1GiB")
+
+    def consume() -> None:
+        try:
+            list(loader)
+        except RuntimeError as error:
+            found.append(error)
+
+    threads = [threading.Thread(target=consume), threading.Thread(target=lambda: reading.wait(30) and loader.close())]
+    for thread in threads:
+        thread.start()
+    threads[0].join(20)
+    release.set()
+    for thread in threads:
+        thread.join(30)
+    assert type(found[0]) is RuntimeError
+    assert "closed" in str(found[0])
+
+
+def test_a_loader_is_not_sent_to_another_process(index):
+    with opened(index, "1GiB") as loader:
+        for send in (pickle.dumps, copy.copy):
+            with pytest.raises(TypeError, match="cannot be copied or sent to another process"):
+                send(loader)
+
+
+def test_tables_are_read_before_any_thread_starts_and_never_again(index, monkeypatch):
+    """Field cases E3 and E4: one thread asks DuckDB, and what it answers is handed over as arrays."""
+    asked: list[str] = []
+    fetch = headrace.Index._fetch
+
+    def seen(self: headrace.Index, name: str, **parameters: object) -> object:
+        asked.append(threading.current_thread().name)
+        return fetch(self, name, **parameters)
+
+    monkeypatch.setattr(headrace.Index, "_fetch", seen)
+    with opened(index, 2400) as loader:
+        assert set(asked) == {threading.current_thread().name}
+        asked.clear()
+        list(loader)
+        loader.load_state_dict(loader.state_dict())
+        list(loader)
+    assert asked == []
 
 
 FORK = """
@@ -157,6 +252,6 @@ with headrace.open_index(sys.argv[1]) as index, headrace.WindowLoader(index, "tr
 
 
 def test_a_forked_child_is_refused_instead_of_hanging(index):
-    """Field case E1: the threads of the parent do not exist in the child."""
+    """Field cases E1 and E2: the threads of the parent do not exist in the child, and no codec runs there."""
     found = subprocess.run([sys.executable, "-c", FORK, str(index.path)], timeout=120, check=False)
     assert found.returncode == 7

@@ -22,6 +22,7 @@ print("served", loader.plan().num_rounds)
 @pytest.mark.parametrize(("end", "code"), [("", 0), ("raise ValueError('a bug of the user')", 1)])
 @pytest.mark.parametrize("budget", ["1GiB", 1500])
 def test_an_open_iterator_does_not_keep_the_process(joint: Joint, end: str, code: int, budget: str | int) -> None:
+    """Field case E14: a plain script without a main guard, since no process is started."""
     script = SCRIPT.format(index=str(joint.index), budget=budget, end=end)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == code, done.stderr

@@ -6,10 +6,12 @@ import sys
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 import headrace
+from headrace.schemas.errors import ConfigError
 from oracle_loader import windows_of
 
 BUDGETS = {"resident": "1GiB", "spilling": 2400}
@@ -26,6 +28,7 @@ def epoch_of(loader: headrace.WindowLoader) -> list[list[tuple[int, int, int]]]:
 
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_batches_do_not_depend_on_the_number_of_workers(index, budget):
+    """Field cases H7 and H15: any number of threads, and the last batch is served with all of them."""
     found = []
     for workers in (1, 2, 4):
         with opened(index, budget, num_workers=workers) as loader:
@@ -39,6 +42,7 @@ def test_batches_do_not_depend_on_the_number_of_workers(index, budget):
 
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_every_epoch_has_its_own_order_and_set_epoch_goes_back_to_it(index, budget):
+    """Field case H6: epochs go on by themselves."""
     with opened(index, budget) as loader:
         epochs = [epoch_of(loader) for _ in range(3)]
         assert loader.epoch == 3
@@ -85,6 +89,7 @@ def test_seeds_give_different_orders(index):
 
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_without_shuffling_windows_come_by_data_set_basin_and_start(index, budget):
+    """Field case H10."""
     with opened(index, budget, shuffle=False) as loader:
         for _ in range(2):
             windows = [w for batch in epoch_of(loader) for w in batch]
@@ -128,6 +133,38 @@ def test_every_number_of_batches_is_as_long_as_the_loader_says(index):
                 sizes = [len(batch) for batch in loader]
                 assert len(sizes) == len(loader)
                 assert sum(sizes) == (loader.num_windows // size * size if drop_last else loader.num_windows)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_short_records_are_served_with_the_others(index, budget):
+    """Field case H13: a basin with three windows is in every epoch, however large the batches and small the rounds."""
+    window = {"hindcast_length": 67, "warmup_length": 67}
+    given = {"missing": {"target_nan_policy": "keep"}, "window": window, "datasets": ["river"]}
+    with opened(index, memory_budget=4000, batch_size=256, **given) as loader:
+        for _ in range(2):
+            (batch,) = loader
+            assert np.unique(batch.basin.numpy(), return_counts=True)[1].tolist() == [3] * 5
+    with opened(index, budget, batch_size=256) as loader:
+        assert len({w[:2] for batch in loader for w in windows_of(batch)}) == 8
+
+
+def test_a_split_of_one_window_is_one_batch(index):
+    window = {"hindcast_length": 69, "warmup_length": 69}
+    given = {"missing": {"target_nan_policy": "keep"}, "datasets": ["river"], "basins": ["01000500"]}
+    for drop_last in (False, True):
+        with opened(index, batch_size=1 + drop_last, window=window, drop_last=drop_last, **given) as loader:
+            assert loader.num_windows == 1
+            assert len(loader) == (not drop_last)
+            for epoch in range(3):
+                assert loader.epoch == epoch
+                assert [len(batch) for batch in loader] == [1] * len(loader)
+                loader.load_state_dict(loader.state_dict())
+
+
+@pytest.mark.parametrize("epoch", [-1, 1.5, "2", None, True])
+def test_an_epoch_that_is_no_number_is_refused(index, epoch):
+    with opened(index) as loader, pytest.raises(ConfigError, match="epoch is not valid"):
+        loader.set_epoch(epoch)
 
 
 def test_an_epoch_may_be_cut_short_by_a_number_of_batches(index):

@@ -1,37 +1,54 @@
-"""One rank of a real process group on loopback, for tests: serve an epoch and print what came."""
+"""One process of real process groups on loopback, for tests: make loaders, serve epochs, write down what came."""
 
 import json
-import os
 import sys
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import torch
 
 import headrace
-from headrace.schemas.errors import ConfigError
+from headrace.schemas.errors import HeadraceError
 
 
-def main(index_folder: str, settings_by_rank: list[dict[str, Any]]) -> None:
-    """Write the windows of two epochs of this rank, after the error that other seeds on every rank raise."""
-    torch.distributed.init_process_group("gloo")
-    rank = torch.distributed.get_rank()
-    out: dict[str, Any] = {"rank": rank}
-    with headrace.open_index(index_folder) as index:
-        try:
-            headrace.WindowLoader(index, "train", seed=rank)
-        except ConfigError as error:
-            out["error"] = str(error).splitlines()[0]
-        with headrace.WindowLoader(index, "train", batch_size=32, num_workers=1, **settings_by_rank[rank]) as loader:
-            out["round_steps"] = loader.state_dict()["round_steps"]
-            out["epochs"] = [
+def serve(case: dict[str, Any], rank: int) -> dict[str, Any]:
+    """Return what this rank got of a case: batches of every epoch, or the error.
+
+    A case holds ``index``, ``settings`` and ``epochs``; ``index_of`` and ``settings_of`` say by rank what differs.
+    """
+    folder = case.get("index_of", {}).get(str(rank), case["index"])
+    settings = {**case["settings"], **case.get("settings_of", {}).get(str(rank), {})}
+    try:
+        with (
+            headrace.open_index(folder) as index,
+            headrace.WindowLoader(index, "train", num_workers=1, **settings) as loader,
+        ):
+            epochs = [
                 [list(zip(*(c.tolist() for c in (b.dataset, b.basin, b.start)), strict=True)) for b in loader]
-                for _ in range(2)
+                for _ in range(case["epochs"])
             ]
-    torch.distributed.barrier()
-    torch.distributed.destroy_process_group()
-    with open(f"{os.environ['HEADRACE_TEST_OUT']}/{rank}.json", "w", encoding="utf-8") as file:
-        json.dump(out, file)
+            return {"epochs": epochs, "length": len(loader), "state": loader.state_dict()}
+    except HeadraceError as error:
+        return {"kind": type(error).__name__, "error": str(error).splitlines()[0]}
+
+
+def main(rank: int, groups: list[dict[str, Any]], out: Path) -> None:
+    """Take part in every group that is large enough, and write the answers to all cases."""
+    torch.set_num_threads(1)
+    found: dict[str, Any] = {}
+    for group in groups:
+        size = int(group["size"])
+        if rank < size:
+            torch.distributed.init_process_group(
+                "gloo", init_method=f"tcp://127.0.0.1:{group['port']}", rank=rank, world_size=size,
+                timeout=timedelta(seconds=60),
+            )  # fmt: skip
+            found |= {name: serve(case, rank) for name, case in group["cases"].items()}
+            torch.distributed.barrier()
+            torch.distributed.destroy_process_group()
+    out.write_text(json.dumps(found), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], json.loads(sys.argv[2]))
+    main(int(sys.argv[1]), json.loads(sys.argv[2]), Path(sys.argv[3]))
