@@ -34,6 +34,12 @@ def served_by_threads(index: headrace.Index) -> dict[tuple[int, int, int], bytes
         return rows_of(list(loader))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _fork_server_has_imported_the_loader() -> None:
+    """Workers are then forked from a process that has all imports and has done nothing yet: seconds saved for each."""
+    multiprocessing.set_forkserver_preload(["headrace.loader"])
+
+
 @pytest.fixture(scope="module")
 def unparallel(index) -> list[list[headrace.Batch]]:
     """Three epochs in this process."""
@@ -63,7 +69,6 @@ def test_a_spawned_worker_serves_the_same(index, unparallel):
     assert same_batches(list(loader_of(index, 1, "spawn")), unparallel[0])
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This DataLoader will create 4 worker processes")
 def test_four_workers_serve_the_same(index, unparallel):
     assert same_batches(list(loader_of(index, 4, "forkserver")), unparallel[0])
