@@ -42,7 +42,7 @@ class Sampling:
 
     def available(self, tiles: Tiles) -> NDArray[np.int64]:
         """Return how many windows of each data set an epoch may choose from, int64 [D]."""
-        return windows_to_choose_from(tiles, self.dataset, self.config.max_windows_per_basin)
+        return windows_to_choose_from(tiles, self.dataset, self.weights.size, self.config.max_windows_per_basin)
 
 
 def plan_sampled(

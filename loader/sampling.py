@@ -78,11 +78,13 @@ def chosen_windows(tiles: Tiles, cap: int | None, seed: int, epoch: int) -> Stre
     return parts.take(parts.count > 0)
 
 
-def windows_to_choose_from(tiles: Tiles, dataset: NDArray[np.int64], cap: int | None) -> NDArray[np.int64]:
+def windows_to_choose_from(
+    tiles: Tiles, dataset: NDArray[np.int64], num_datasets: int, cap: int | None
+) -> NDArray[np.int64]:
     """Return how many windows of each data set an epoch may serve, int64 [D]; ``dataset`` is int64 [slots]."""
     of_basin = np.bincount(tiles.slot, weights=tiles.num_windows, minlength=dataset.size)
     most = of_basin if cap is None else np.minimum(of_basin, cap)
-    return np.bincount(dataset, weights=most).astype(np.int64)
+    return np.bincount(dataset, weights=most, minlength=num_datasets).astype(np.int64)
 
 
 def quotas(
@@ -106,7 +108,7 @@ def quotas(
     NDArray[np.int64]
         [D], together ``length``.
     """
-    by = {
+    by: NDArray[np.float64] = {
         "weighted_by_sample": available.astype(np.float64),
         "balanced_by_dataset": np.ones(available.size),
         "weighted_by_dataset": weights,

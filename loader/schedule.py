@@ -79,7 +79,7 @@ class EpochPlan:
     def digest(self) -> str:
         """Return 16 hex digits over everything that decides the order."""
         facts = np.array([self.seed, self.epoch, self.round_steps, self.shuffle], dtype=np.int64)
-        arrays = (facts, self.tile_order, self.round_cuts, self.window_cuts)
+        arrays: tuple[NDArray[np.int64], ...] = (facts, self.tile_order, self.round_cuts, self.window_cuts)
         if self.uses is not None:
             arrays += self.uses.content()
         return hashlib.sha256(b"".join(a.astype("<i8").tobytes() for a in arrays)).hexdigest()[:16]
@@ -94,7 +94,6 @@ def plan_epoch(
     round_steps: int,
     shuffle: bool,
     resident: bool,
-    whole: bool = True,
 ) -> EpochPlan:
     """Plan one epoch.
 
@@ -114,13 +113,10 @@ def plan_epoch(
     resident
         Whether the whole split stays in memory. Its first epoch then uses tiles as they arrive, in several rounds;
         later epochs are one round.
-    whole
-        Whether the epoch is served to its end. If not, tiles are never taken as they arrive, because the first to
-        arrive come from few basins.
     """
     first_pass = resident and epoch == 0
     if shuffle:
-        order = _shuffled_order(tiles, column, seed, epoch, by_column=first_pass and whole)
+        order = _shuffled_order(tiles, column, seed, epoch, by_column=first_pass)
     else:
         order = np.arange(tiles.slot.size)
     if resident:

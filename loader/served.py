@@ -1,16 +1,30 @@
-"""What a loader serves, for those who look at it: names, sizes and scales. Nothing here moves an epoch on."""
+"""What a loader serves, for those who look at it: names, sizes, scales and plans. Nothing here moves an epoch on."""
 
+import logging
+
+import pyarrow as pa
 import torch
 
 from headrace.loader.assemble import Serving
 from headrace.loader.batch import Batch
+from headrace.loader.epochs import exposure_table, left_out, plan_of
 from headrace.loader.normalize import scales_of
+from headrace.loader.progress import Progress
+from headrace.loader.schedule import EpochPlan
+from headrace.loader.spec import ServeSpec
+
+logger = logging.getLogger(__name__)
 
 
 class ServedSplit:
     """The describing half of :class:`headrace.WindowLoader`."""
 
+    rank: int
     _serving: Serving
+    _spec: ServeSpec
+    _seed: int
+    _progress: Progress
+    _warned = False
 
     def _describe(self, serving: Serving) -> None:
         """Take the names and scales of what was put together."""
@@ -53,6 +67,34 @@ class ServedSplit:
     def read_amplification(self) -> float:
         """Store chunks read so far over those needed: 1 once each was read, 0 where ``cache_dir`` had all rows."""
         return self._serving.reads.amplification
+
+    @property
+    def epoch(self) -> int:
+        """Number of the epoch that the next iteration serves, or the present one while iterating."""
+        return self._progress.epoch
+
+    def plan(self, epoch: int | None = None) -> EpochPlan:
+        """Return the order of an epoch, by default the present one."""
+        totals, number = self._progress.totals, self.epoch if epoch is None else epoch
+        length = totals[self.rank if len(totals) > 1 else 0]
+        return plan_of(self._serving, self._spec, seed=self._seed, epoch=number, length=length)
+
+    def exposure(self, epoch: int | None = None) -> pa.Table:
+        """Return how many windows of each basin an epoch serves, by default the present one; nothing is read.
+
+        Returns
+        -------
+        pyarrow.Table
+            dataset_id, basin_id, num_windows (that the split has), served (repeats counted); every basin with windows.
+        """
+        return exposure_table(self._serving, self._spec, self.plan(epoch))
+
+    def _warn_of_left_out(self, plan: EpochPlan) -> None:
+        """Say once when basins get no window in an epoch."""
+        words = None if self._warned else left_out(self._serving, plan)
+        if words:
+            self._warned = True
+            logger.warning(words)
 
     def denormalize(self, y: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Return targets in canonical units.

@@ -47,6 +47,8 @@ class ServeSpec:
         Whether windows are permuted.
     columns
         Inputs with their missing policy, then targets, then statics: what the columns of a batch are.
+    weights
+        Of every data set, above 0; they count in the mode ``weighted_by_dataset``.
     """
 
     split: Split
@@ -58,6 +60,7 @@ class ServeSpec:
     basins: tuple[NDArray[np.int32], ...]
     shuffle: bool
     columns: tuple[tuple[str, ...], ...]
+    weights: tuple[float, ...]
 
     def digest(self) -> str:
         """Return 16 hex digits that change when any served value or the order could change."""
@@ -72,6 +75,8 @@ class ServeSpec:
             "basins": {d: b.tolist() for d, b in zip(self.dataset_ids, self.basins, strict=True)},
             "shuffle": self.shuffle,
         }
+        if self.sampling.mode == "weighted_by_dataset":
+            data["weights"] = self.weights
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -86,6 +91,7 @@ def resolve_spec(
     datasets: Sequence[str] | None = None,
     basins: BasinChoice = None,
     shuffle: bool | None = None,
+    weights: Mapping[str, float] | None = None,
 ) -> ServeSpec:
     """Combine the index's configuration with what a caller changes; None keeps the index's value.
 
@@ -102,16 +108,6 @@ def resolve_spec(
     else:
         spec = _section(config.window, window, "window").spec()
     sampled = _section(config.sampling, sampling, "sampling")
-    if sampled.mode != "weighted_by_sample" or sampled.max_windows_per_basin is not None:
-        raise ConfigError(
-            describe(
-                "sampling mode is not available in this version",
-                where="sampling",
-                expected="mode: weighted_by_sample without max_windows_per_basin",
-                got=json.dumps(sampled.model_dump(mode="json")),
-                fix="leave sampling out; every window is then served once per epoch",
-            )
-        )
     spec_out = ServeSpec(
         split=split,  # type: ignore[arg-type]
         window=spec,
@@ -122,6 +118,7 @@ def resolve_spec(
         basins=_choose_basins(index, chosen, basins),
         shuffle=split == "train" if shuffle is None else yes_or_no("shuffle", shuffle),
         columns=_columns(config, chosen),
+        weights=_weights(config, chosen, weights),
     )
     _refuse_mixed_steps(index, config, chosen)
     _refuse_other_index(config.missing, spec_out.missing)
@@ -133,6 +130,29 @@ def _columns(config: Config, dataset_ids: Sequence[str]) -> tuple[tuple[str, ...
         f"{d}.{name}: {v.missing_policy}" for d in dataset_ids for name, v in config.variables_of(d, "input").items()
     )
     return config.names("input"), policies, config.names("target"), config.names("static")
+
+
+def _weights(config: Config, chosen: Sequence[str], given: Mapping[str, Any] | None) -> tuple[float, ...]:
+    """Return the data sets' weights: those given, else the configuration's."""
+    wanted = given or {}
+    unknown = [d for d in wanted if d not in config.datasets]
+    wrong = [f"{d}: {w!r}" for d, w in wanted.items() if not _is_weight(w)]
+    if unknown or wrong:
+        raise ConfigError(
+            describe(
+                "weight is not valid",
+                where="WindowLoader, weights",
+                expected=f"numbers above 0 for {', '.join(config.datasets)}",
+                got=", ".join([*unknown, *wrong]),
+                fix="correct the argument",
+            )
+        )
+    return tuple(float(wanted.get(d, config.datasets[d].weight)) for d in chosen)
+
+
+def _is_weight(value: object) -> bool:
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return number and 0 < float(value) < float("inf")  # type: ignore[arg-type]
 
 
 def _refuse_other_index(built: MissingConfig, asked: MissingConfig) -> None:

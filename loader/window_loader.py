@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from typing import Any, Literal, NoReturn, Self
 
-import pyarrow as pa
 import torch
 
 from headrace.loader.arguments import check_process, whole_number
@@ -15,13 +14,12 @@ from headrace.loader.batch import Batch
 from headrace.loader.budget import human_nbytes
 from headrace.loader.buffers import BufferPool
 from headrace.loader.catalog import Index
-from headrace.loader.epochs import epoch_totals, exposure_table, left_out, plan_of
+from headrace.loader.epochs import epoch_totals
 from headrace.loader.gather import Gatherer
 from headrace.loader.joint import Joint
 from headrace.loader.partition import BatchCuts, cut_epoch
 from headrace.loader.progress import Progress
 from headrace.loader.rounds import RoundQueue
-from headrace.loader.schedule import EpochPlan
 from headrace.loader.served import ServedSplit
 from headrace.loader.settings import resolve_settings
 from headrace.loader.spec import BasinChoice, resolve_spec
@@ -148,7 +146,6 @@ class WindowLoader(ServedSplit):
             self._buffers = BufferPool()
             each = self.batch_size * (1 if local else world.size)
             self._progress = Progress(epoch_totals(serving, self._spec, each))
-            self._warned = False
             check_same(
                 joint,
                 {
@@ -157,27 +154,6 @@ class WindowLoader(ServedSplit):
                     "plan": serving.loads if local else self.plan().digest(),
                 },
             )  # fmt: skip
-
-    @property
-    def epoch(self) -> int:
-        """Number of the epoch that the next iteration serves, or the present one while iterating."""
-        return self._progress.epoch
-
-    def plan(self, epoch: int | None = None) -> EpochPlan:
-        """Return the order of an epoch, by default the present one."""
-        totals, number = self._progress.totals, self.epoch if epoch is None else epoch
-        length = totals[self.rank if len(totals) > 1 else 0]
-        return plan_of(self._serving, self._spec, seed=self._seed, epoch=number, length=length)
-
-    def exposure(self, epoch: int | None = None) -> pa.Table:
-        """Return how many windows of each basin an epoch serves, by default the present one; nothing is read.
-
-        Returns
-        -------
-        pyarrow.Table
-            dataset_id, basin_id, num_windows (that the split has), served (repeats counted); every basin with windows.
-        """
-        return exposure_table(self._serving, self._spec, self.plan(epoch))
 
     def __len__(self) -> int:
         """Return the number of batches of a whole epoch for this rank; exact, and the same for every rank."""
@@ -196,9 +172,7 @@ class WindowLoader(ServedSplit):
         if len(cuts) == 0:
             progress.start(progress.epoch + 1)
             return
-        if not self._warned and (words := left_out(self._serving, plan)):
-            self._warned = True
-            logger.warning(words)
+        self._warn_of_left_out(plan)
         begin, end = cuts.bounds(0)[0], cuts.bounds(len(cuts) - 1)[1]
         rounds = RoundQueue(engine.rounds, plan, plan.rounds_of(begin, end))
         gatherer = Gatherer(

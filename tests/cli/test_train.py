@@ -47,6 +47,16 @@ def train(built: Path, run: Path, *arguments: str) -> Outcome:
     return outcome
 
 
+def exposed(loader) -> list[int]:
+    return loader.exposure(0).column("served").to_pylist()
+
+
+def shares(loader) -> list[int]:
+    """Windows of an epoch by data set."""
+    rows = loader.exposure(0).to_pylist()
+    return [sum(r["served"] for r in rows if r["dataset_id"] == name) for name in loader.dataset_ids]
+
+
 def results(run: Path) -> list[dict[str, str]]:
     """What the epochs came to, without their times."""
     with (run / "metrics.csv").open(newline="") as file:
@@ -76,7 +86,16 @@ def test_a_run_folder_holds_all_that_help_promises(built, tmp_path):
         (["--missing-policy", "fill_and_mask"], lambda loader: "precipitation_missing" in loader.x_names),
         (["--datasets", "two"], lambda loader: loader.dataset_ids == ["two"]),
         (["--set", "window.hindcast_length=9"], lambda loader: loader.window.length == 10),
-        (["--sampling", "weighted_by_sample"], lambda loader: len(loader) > 2),
+        (
+            ["--sampling", "weighted_by_sample"],
+            lambda loader: min(exposed(loader)) > 0 and sum(shares(loader)) == loader.num_windows,
+        ),
+        (["--sampling", "balanced_by_dataset"], lambda loader: abs(shares(loader)[0] - shares(loader)[1]) <= 1),
+        (
+            ["--sampling", "weighted_by_dataset", "--set", "datasets.two.weight=3"],
+            lambda loader: abs(shares(loader)[1] / loader.num_windows - 0.75) < 0.01,
+        ),
+        (["--set", "sampling.max_windows_per_basin=4"], lambda loader: max(exposed(loader)) == 4),
         (["--set", "loader.batch_size=16", "--batch-size", "8"], lambda loader: loader.batch_size == 8),
     ],
 )

@@ -96,7 +96,7 @@ def test_what_needs_no_scan_may_differ_from_the_index(project):
 def test_unknown_data_sets_and_modes_and_devices_are_refused(project):
     for arguments, words in (
         (["--datasets", "one,six"], ["six", "one, two"]),
-        (["--sampling", "balanced_by_dataset"], ["balanced_by_dataset"]),
+        (["--sampling", "balanced"], ["balanced_by_dataset"]),
         (["--device", "abacus"], ["abacus"]),
         (["--set", "train.hidden_sise=3"], ["train.hidden_sise", "hidden_size"]),
         (["--batch-size", "0"], ["--batch-size"]),

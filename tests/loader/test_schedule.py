@@ -156,15 +156,3 @@ def test_rounds_of_a_stretch_are_those_that_serve_its_positions(case, data):
     cuts = plan.window_cuts
     touched = [r for r in range(plan.num_rounds) if cuts[r] < stop and cuts[r + 1] > start]
     assert list(plan.rounds_of(start, stop)) == touched
-
-
-def test_a_first_epoch_that_is_cut_short_starts_with_every_basin_chunk():
-    windows = windows_from([(0, basin, 0, 300) for basin in range(24)], stride=1)
-    layout = lay_out(windows, 5)
-    tiles = cut_tiles(windows, layout, 5, tile_starts(layout, 5, layout.num_rows))
-    column = layout.basin.astype(np.int64) // 4
-    keys = {"seed": 0, "epoch": 0, "round_steps": layout.num_rows, "shuffle": True, "resident": True}
-    whole = plan_epoch(tiles, column, **keys)
-    short = plan_epoch(tiles, column, **keys, whole=False)
-    assert set(column[tiles.slot[short.tiles_of(0)]]) == set(range(6))
-    assert set(column[tiles.slot[whole.tiles_of(0)]]) < set(range(6))

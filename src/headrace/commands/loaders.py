@@ -47,6 +47,7 @@ def open_loader(
         missing=config.missing,
         normalization=config.normalization,
         sampling=config.sampling if training else SamplingConfig(),
+        weights={name: dataset.weight for name, dataset in config.datasets.items()},
         datasets=list(config.datasets),
         shuffle=training,
         drop_last=settings.drop_last if training else False,

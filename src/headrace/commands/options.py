@@ -37,7 +37,7 @@ SETTING_FLAGS = (
     SettingFlag("--hidden-size", "train.hidden_size", _WHOLE, "Width of the LSTM.", "N"),
     SettingFlag("--train-epochs", "train.train_epochs", _WHOLE, "Epochs to train.", "N"),
     SettingFlag("--max-batches-per-epoch", "sampling.max_batches_per_epoch", _WHOLE,
-                "End each training epoch after N batches; the next one draws again.", "N"),
+                "End each training epoch after N batches; the next one goes on with the windows that are left.", "N"),
     SettingFlag("--seed", "loader.seed", click.IntRange(min=0), "Seed of shuffling, first weights and dropout.", "N"),
     SettingFlag("--device", "train.device", None, "auto takes a GPU where there is one.", "auto|cpu|cuda"),
     SettingFlag("--num-workers", "loader.num_workers", None,
@@ -45,8 +45,8 @@ SETTING_FLAGS = (
     SettingFlag("--dataloader-timeout", "loader.timeout", click.FloatRange(min=0, min_open=True),
                 "Stop with an error when a batch takes longer.", "SECONDS"),
     SettingFlag("--sampling", "sampling.mode", _choices(SamplingConfig, "mode"),
-                "Share of each data set in an epoch. This version serves every window once "
-                "(weighted_by_sample) and refuses the others."),
+                "Share of each data set in an epoch: every window once, as many windows of each data set, or shares "
+                "by the data sets' weights."),
     SettingFlag("--normalization", "normalization.method", _choices(NormalizationConfig, "method"),
                 "standard: minus mean, by standard deviation of the training period."),
     SettingFlag("--normalization-scope", "normalization.scope", _choices(NormalizationConfig, "scope"),
