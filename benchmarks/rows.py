@@ -1,26 +1,23 @@
 """One result row: what was measured, with what, on what; as JSON lines."""
 
 import json
-import platform
 import subprocess
 from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 
-import psutil
-
-_LIBRARIES = ("headrace", "numpy", "torch", "zarr", "dask", "duckdb", "pyarrow")
+from headrace.loader.machine import hardware, versions
 
 
 def machine() -> dict[str, object]:
     """Return what the numbers depend on besides the code."""
-    model = next((ln.split(":", 1)[1].strip() for ln in _cpuinfo() if ln.startswith("model name")), platform.machine())
+    found, libraries = hardware(), versions()
     return {
-        "processor": model,
-        "cores": psutil.cpu_count(logical=False),
-        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
-        "python": platform.python_version(),
-        "libraries": {name: version(name) for name in _LIBRARIES},
+        "processor": found["processor"],
+        "cores": found["cores"],
+        "memory_gib": round(found["memory_bytes"] / 2**30, 1),
+        "gpu": found["gpu"],
+        "python": libraries.pop("python"),
+        "libraries": libraries,
         "commit": _commit(),
         "date": date.today().isoformat(),
     }
@@ -33,13 +30,6 @@ def append(path: Path | None, rows: list[dict[str, object]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         file.writelines(json.dumps(row, sort_keys=True) + "\n" for row in rows)
-
-
-def _cpuinfo() -> list[str]:
-    try:
-        return Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
 
 
 def _commit() -> str:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -204,9 +205,14 @@ class UtilizationSampler:
 
 
 def peak_rss_nbytes() -> int:
-    """Return the largest resident memory that this process has had, in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+    """Return the largest resident memory that this program has had, in bytes."""
+    try:
+        # getrusage would also tell the memory of the process that started this one.
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+    except OSError:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
 
 
 def advice(result: BenchResult, *, num_workers: int, num_threads: int) -> str:
