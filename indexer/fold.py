@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.indexer.facts import DatasetFacts, Inventory
+from headrace.indexer.facts import DatasetFacts, Inventory, VariableFacts
 from headrace.indexer.results import ScanResults, SeriesResult
 from headrace.indexer.units import ScanPlan
 from headrace.schemas.config import SPLITS, Config, Split
@@ -65,20 +65,17 @@ def fold(inventory: Inventory, plan: ScanPlan, results: ScanResults) -> Folded:
 
 
 def _fold_dataset(config: Config, facts: DatasetFacts, plan: ScanPlan, results: ScanResults) -> DatasetResult:
-    series = {
-        planned.variable: results.of(planned, facts)
-        for planned in plan.variables
-        if planned.dataset_id == facts.dataset_id
-    }
-    windows = {split: _windows(config, facts, series, split) for split in SPLITS if split in facts.periods}
+    own = {planned.variable: planned for planned in plan.variables if planned.dataset_id == facts.dataset_id}
+    # Windows first, from the variables that decide them: it takes most memory while few variables are held.
+    deciding = {v.name: results.of(own[v.name], facts) for v in (*facts.of_role("target"), *_dropping(config, facts))}
+    windows = {split: _windows(config, facts, deciding, split) for split in SPLITS if split in facts.periods}
+    series = {name: deciding[name] if name in deciding else results.of(own[name], facts) for name in own}
     statistics = {name: _series_statistics(facts, found) for name, found in series.items()}
     statistics |= {v.name: _static_statistics(facts, facts.statics[v.name]) for v in facts.of_role("static")}
     return DatasetResult(facts=facts, series=series, windows=windows, statistics=dict(sorted(statistics.items())))
 
 
 def _windows(config: Config, facts: DatasetFacts, series: Mapping[str, SeriesResult], split: Split) -> WindowCount:
-    default = config.missing.missing_policy
-    dropping = [v for v in facts.of_role("input") if (v.config.missing_policy or default) == "drop"]
     return find_windows(
         spec=config.window.spec(),
         period=facts.periods[split],
@@ -86,9 +83,15 @@ def _windows(config: Config, facts: DatasetFacts, series: Mapping[str, SeriesRes
         basins=np.array(facts.basins.of_split(split), dtype=np.int32),
         num_basins=len(facts.basins.ids),
         targets=[series[v.name].intervals() for v in facts.of_role("target")],
-        inputs=[series[v.name].intervals() for v in dropping],
+        inputs=[series[v.name].intervals() for v in _dropping(config, facts)],
         target_policy=config.missing.target_nan_policy if split == "train" else "keep",
     )
+
+
+def _dropping(config: Config, facts: DatasetFacts) -> list[VariableFacts]:
+    """Return the inputs whose missing values drop a window."""
+    default = config.missing.missing_policy
+    return [v for v in facts.of_role("input") if (v.config.missing_policy or default) == "drop"]
 
 
 def _series_statistics(facts: DatasetFacts, found: SeriesResult) -> Statistics:

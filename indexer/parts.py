@@ -103,24 +103,19 @@ def _moment_columns(result: UnitResult) -> list[Any]:
 def write_part(folder: Path, table: pa.Table) -> str:
     """Write rows as the part of their keys; return its name."""
     name = part_name(table["key"].to_pylist())
-    write_parquet(table, folder / name)
-    return name
-
-
-def write_parquet(table: pa.Table, path: Path) -> None:
-    """Write a table whole or not at all; equal tables give equal bytes."""
-    with written(path) as file:
+    with written(folder / name) as file:
+        # Read once or twice and never searched, so nothing is spent on being small or on statistics.
         pq.write_table(
             table,
             file,
-            compression="zstd",
-            compression_level=3,
+            compression="lz4",
             row_group_size=1 << 20,
             version="2.6",
             data_page_version="1.0",
-            use_dictionary=True,
-            write_statistics=True,
+            use_dictionary=["chunks.list.element.state"],
+            write_statistics=False,
         )
+    return name
 
 
 def finished_units(folder: Path, *, accept_errors: bool) -> dict[str, str]:
@@ -143,6 +138,12 @@ def finished_units(folder: Path, *, accept_errors: bool) -> dict[str, str]:
             if accept_errors or not has_error:
                 found.setdefault(key, path.name)
     return found
+
+
+def read_keys(folder: Path, name: str) -> list[str]:
+    """Return the keys of the units in a part, in order."""
+    keys: list[str] = pq.read_table(folder / name, columns=["key"])["key"].to_pylist()
+    return keys
 
 
 def read_units(folder: Path, names: Iterable[str]) -> pa.Table:

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace.indexer.facts import DatasetFacts
-from headrace.indexer.parts import read_units
-from headrace.indexer.runs import Runs, stitch
+from headrace.indexer.parts import PART_SCHEMA, read_keys, read_units
+from headrace.indexer.runs import Runs, ascending, stitch
 from headrace.indexer.units import PlannedVariable
 from headrace.schemas.intervals import Intervals
 from headrace.schemas.moments import Moments
@@ -50,34 +52,48 @@ class SeriesResult:
 
 
 class ScanResults:
-    """The rows of all parts of a build, by unit key."""
+    """What the parts of a build hold, by unit; one part is in memory at a time.
 
-    def __init__(self, parts: Path, names: Sequence[str]) -> None:
-        self._rows = read_units(parts, names).combine_chunks()
-        self._place = {key: i for i, key in enumerate(self._rows["key"].to_pylist())}
+    Parameters
+    ----------
+    folder
+        The folder ``parts``.
+    names
+        Parts of this build.
+    """
+
+    def __init__(self, folder: Path, names: Sequence[str]) -> None:
+        self._folder = folder
+        self._place = {key: (name, row) for name in names for row, key in enumerate(read_keys(folder, name))}
+        self._open: tuple[str, pa.Table] = ("", PART_SCHEMA.empty_table())
 
     def of(self, planned: PlannedVariable, dataset: DatasetFacts) -> SeriesResult:
         """Return what the units of a variable say about the configured basins."""
-        places = pa.array([self._place[unit.key] for unit in planned.units])
-        rows = self._rows.take(places)
         basin_of = np.full(dataset.num_store_rows, -1, dtype=np.int32)
         basin_of[list(dataset.basins.rows)] = np.arange(len(dataset.basins.ids), dtype=np.int32)
-        runs = _columns(rows["runs"], basin_of)
-        order = np.lexsort((runs["start"], runs["row"]))
-        found = Runs(row=runs["row"][order], start=runs["start"][order], stop=runs["stop"][order])
-        moments = _columns(rows["moments"], basin_of)
-        order = np.lexsort((moments["start"], moments["row"]))
-        moments = {name: column[order] for name, column in moments.items()}
+        runs, moments, chunks = [], [], []
+        places = (self._place[unit.key] for unit in planned.units)
+        for name, group in groupby(places, key=itemgetter(0)):
+            rows = self._part(name).take(pa.array([row for _, row in group]))
+            runs.append(_columns(rows["runs"], basin_of))
+            moments.append(_columns(rows["moments"], basin_of))
+            chunks.append(_flat(rows["chunks"]))
+        found, m = _sorted(runs), _sorted(moments)
+        pa.default_memory_pool().release_unused()
         return SeriesResult(
-            runs=stitch(found),
-            basin=moments["row"],
-            start=moments["start"],
-            stop=moments["stop"],
-            moments=Moments(
-                count=moments["count"], mean=moments["mean"], m2=moments["m2"], low=moments["min"], high=moments["max"]
-            ),
-            chunks=_flat(rows["chunks"]),
+            runs=stitch(Runs(row=found["row"], start=found["start"], stop=found["stop"])),
+            basin=m["row"],
+            start=m["start"],
+            stop=m["stop"],
+            moments=Moments(count=m["count"], mean=m["mean"], m2=m["m2"], low=m["min"], high=m["max"]),
+            chunks=pa.concat_arrays(chunks),
         )
+
+    def _part(self, name: str) -> pa.Table:
+        """Read a part, unless it is the one read last: variables follow each other inside a part."""
+        if self._open[0] != name:
+            self._open = (name, read_units(self._folder, [name]))
+        return self._open[1]
 
 
 def _flat(column: pa.ChunkedArray) -> pa.StructArray:
@@ -95,3 +111,9 @@ def _columns(column: pa.ChunkedArray, basin_of: NDArray[np.int32]) -> Mapping[st
     basin = basin_of[fields["row"]]
     keep = basin >= 0
     return {**{name: values[keep] for name, values in fields.items()}, "row": basin[keep]}
+
+
+def _sorted(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Join columns and sort them by (row, start), which occur once each."""
+    order = ascending(*(np.concatenate([p[name] for p in parts]) for name in ("row", "start")))
+    return {name: np.concatenate([p[name] for p in parts])[order] for name in parts[0]}

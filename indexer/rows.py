@@ -1,6 +1,6 @@
 """Folded results to Arrow tables, exactly as :mod:`headrace.schemas.tables` declares them, sorted by their keys."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,17 +10,14 @@ from numpy.typing import NDArray
 
 from headrace.indexer.facts import DatasetFacts, VariableFacts
 from headrace.indexer.fold import DatasetResult, Folded
-from headrace.indexer.ordering import in_order
+from headrace.indexer.stretches import Columns, stretches
 from headrace.schemas.dates import iso_text
 from headrace.schemas.moments import Moments
-from headrace.schemas.tables import TABLES
 from headrace.schemas.variables import rule_to_json
 
-_Columns = Mapping[str, Any]
 
-
-def all_tables(folded: Folded) -> dict[str, pa.Table]:
-    """Return every table of the index by name."""
+def all_tables(folded: Folded) -> dict[str, Iterator[pa.Table]]:
+    """Return every table of the index by name, in stretches of rows that are made as they are asked for."""
     makers = {
         "datasets": _dataset,
         "segments": _segments,
@@ -36,37 +33,17 @@ def all_tables(folded: Folded) -> dict[str, pa.Table]:
         "moments": _moments,
         "statics": _statics,
     }
-    tables = {name: _table(name, [p for d in folded.datasets for p in make(d)]) for name, make in makers.items()}
-    return {**tables, "stats": _table("stats", list(_stats(folded)))}
+    tables = {name: stretches(name, [p for d in folded.datasets for p in make(d)]) for name, make in makers.items()}
+    return {**tables, "stats": stretches("stats", list(_stats(folded)))}
 
 
-def _table(name: str, pieces: Sequence[_Columns]) -> pa.Table:
-    """Join pieces of columns, text constants repeated, and sort by the table's key."""
-    schema = TABLES[name].schema
-    made = [_piece(schema, piece) for piece in pieces]
-    table = pa.concat_tables(made).combine_chunks() if made else schema.empty_table()
-    return in_order(table, TABLES[name].key)
-
-
-def _piece(schema: pa.Schema, columns: _Columns) -> pa.Table:
-    length = max((len(c) for c in columns.values() if not isinstance(c, str | int | float)), default=1)
-    arrays = []
-    for column in schema:
-        value = columns[column.name]
-        if isinstance(value, str | int | float):
-            arrays.append(pa.repeat(pa.scalar(value, column.type), length))
-        else:
-            arrays.append(pa.array(value, column.type) if not isinstance(value, pa.Array) else value.cast(column.type))
-    return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _records(rows: Iterable[_Columns]) -> Sequence[_Columns]:
+def _records(rows: Iterable[Columns]) -> Sequence[Columns]:
     """Turn row mappings into one piece."""
     listed = list(rows)
     return [{name: [row[name] for row in listed] for name in listed[0]}] if listed else []
 
 
-def _dataset(result: DatasetResult) -> Sequence[_Columns]:
+def _dataset(result: DatasetResult) -> Sequence[Columns]:
     facts = result.facts
     return [
         {
@@ -84,7 +61,7 @@ def _dataset(result: DatasetResult) -> Sequence[_Columns]:
     ]
 
 
-def _segments(result: DatasetResult) -> Sequence[_Columns]:
+def _segments(result: DatasetResult) -> Sequence[Columns]:
     axis = result.facts.axis
     return _records(
         {
@@ -98,7 +75,7 @@ def _segments(result: DatasetResult) -> Sequence[_Columns]:
     )
 
 
-def _time_order(result: DatasetResult) -> Sequence[_Columns]:
+def _time_order(result: DatasetResult) -> Sequence[Columns]:
     order = result.facts.time_order
     if order is None:
         return []
@@ -106,7 +83,7 @@ def _time_order(result: DatasetResult) -> Sequence[_Columns]:
     return [{"dataset_id": result.facts.dataset_id, "step": step, "store_step": order.astype(np.int32)}]
 
 
-def _periods(result: DatasetResult) -> Sequence[_Columns]:
+def _periods(result: DatasetResult) -> Sequence[Columns]:
     axis, seconds = result.facts.axis, result.facts.axis.seconds()
     return _records(
         {
@@ -121,7 +98,7 @@ def _periods(result: DatasetResult) -> Sequence[_Columns]:
     )
 
 
-def _basins(result: DatasetResult) -> Sequence[_Columns]:
+def _basins(result: DatasetResult) -> Sequence[Columns]:
     basins = result.facts.basins
     number = np.arange(len(basins.ids), dtype=np.int32)
     return [
@@ -135,16 +112,16 @@ def _basins(result: DatasetResult) -> Sequence[_Columns]:
     ]
 
 
-def _variables(result: DatasetResult) -> Sequence[_Columns]:
+def _variables(result: DatasetResult) -> Sequence[Columns]:
     return _records(_variable(result.facts, v) for v in result.facts.variables)
 
 
-def _arrays(result: DatasetResult) -> Sequence[_Columns]:
+def _arrays(result: DatasetResult) -> Sequence[Columns]:
     facts = result.facts
     return _records({"dataset_id": facts.dataset_id, **asdict(snapshot)} for snapshot in facts.snapshots)
 
 
-def _variable(facts: DatasetFacts, variable: VariableFacts) -> _Columns:
+def _variable(facts: DatasetFacts, variable: VariableFacts) -> Columns:
     config, stored = variable.config, variable.stored
     row: dict[str, Any] = {
         "dataset_id": facts.dataset_id,
@@ -189,7 +166,7 @@ def _shape(sizes: Sequence[int]) -> str:
     return ",".join(str(s) for s in sizes)
 
 
-def _chunks(result: DatasetResult) -> Sequence[_Columns]:
+def _chunks(result: DatasetResult) -> Sequence[Columns]:
     pieces = []
     for name, found in result.series.items():
         fields = {found.chunks.type.field(i).name: found.chunks.field(i) for i in range(found.chunks.type.num_fields)}
@@ -197,7 +174,7 @@ def _chunks(result: DatasetResult) -> Sequence[_Columns]:
     return pieces
 
 
-def _runs(result: DatasetResult) -> Sequence[_Columns]:
+def _runs(result: DatasetResult) -> Sequence[Columns]:
     return [
         {
             "dataset_id": result.facts.dataset_id,
@@ -210,7 +187,7 @@ def _runs(result: DatasetResult) -> Sequence[_Columns]:
     ]
 
 
-def _windows(result: DatasetResult) -> Sequence[_Columns]:
+def _windows(result: DatasetResult) -> Sequence[Columns]:
     return [
         {
             "dataset_id": result.facts.dataset_id,
@@ -225,7 +202,7 @@ def _windows(result: DatasetResult) -> Sequence[_Columns]:
     ]
 
 
-def _dropped(result: DatasetResult) -> Sequence[_Columns]:
+def _dropped(result: DatasetResult) -> Sequence[Columns]:
     pieces = []
     for split, found in result.windows.items():
         for reason, counts in found.dropped.items():
@@ -242,7 +219,7 @@ def _dropped(result: DatasetResult) -> Sequence[_Columns]:
     return pieces
 
 
-def _moments(result: DatasetResult) -> Sequence[_Columns]:
+def _moments(result: DatasetResult) -> Sequence[Columns]:
     pieces = []
     for name, f in result.series.items():
         m = f.moments
@@ -257,7 +234,7 @@ def _moments(result: DatasetResult) -> Sequence[_Columns]:
     return pieces
 
 
-def _statics(result: DatasetResult) -> Sequence[_Columns]:
+def _statics(result: DatasetResult) -> Sequence[Columns]:
     number = np.arange(len(result.facts.basins.ids), dtype=np.int32)
     return [
         {"dataset_id": result.facts.dataset_id, "basin": number, "variable": name, "value": values}
@@ -265,7 +242,7 @@ def _statics(result: DatasetResult) -> Sequence[_Columns]:
     ]
 
 
-def _stats(folded: Folded) -> Iterable[_Columns]:
+def _stats(folded: Folded) -> Iterable[Columns]:
     for name, whole in folded.overall.items():
         yield _stat("global", "", name, np.array([-1], dtype=np.int32), whole)
     for result in folded.datasets:
@@ -275,7 +252,7 @@ def _stats(folded: Folded) -> Iterable[_Columns]:
                 yield _stat("basin", result.facts.dataset_id, name, found.basins, found.by_basin)
 
 
-def _stat(scope: str, dataset_id: str, variable: str, basin: NDArray[np.int32], m: Moments) -> _Columns:
+def _stat(scope: str, dataset_id: str, variable: str, basin: NDArray[np.int32], m: Moments) -> Columns:
     return {
         "scope": scope,
         "dataset_id": dataset_id,

@@ -5,30 +5,31 @@ Without a manifest a folder is no index, so nothing half-written is ever taken f
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from headrace.indexer.folder import VIEWS_NAME
 from headrace.indexer.output import written
-from headrace.indexer.parts import write_parquet
+from headrace.indexer.table_file import write_table
 from headrace.schemas.config import Config
 from headrace.schemas.manifest import MANIFEST_NAME, IndexManifest, TableEntry
+from headrace.schemas.tables import TABLES
 
 
 def write_index(
-    out: Path, tables: Mapping[str, pa.Table], views: str, *, config: Config, parts: Sequence[str]
+    out: Path, tables: Mapping[str, Iterable[pa.Table]], views: str, *, config: Config, parts: Sequence[str]
 ) -> IndexManifest:
-    """Write tables, views and manifest into ``out`` and return the manifest."""
+    """Write tables, given as stretches of rows, views and manifest into ``out`` and return the manifest."""
     staged = {name: out / f"{name}.parquet.new.tmp" for name in tables}
     entries = {}
     try:
-        for name, table in tables.items():
-            write_parquet(table, staged[name])
+        for name, stretches in tables.items():
+            num_rows = write_table(TABLES[name].schema, stretches, staged[name])
             entries[name] = TableEntry(
                 path=f"{name}.parquet",
-                num_rows=table.num_rows,
+                num_rows=num_rows,
                 nbytes=staged[name].stat().st_size,
                 sha256=_sha256(staged[name]),
             )

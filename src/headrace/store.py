@@ -18,6 +18,7 @@ from zarr.storage import LocalStore
 from headrace.schemas.config_io import is_url
 from headrace.schemas.errors import DamagedChunkError, ReadError, SourceError, StoreNotFoundError, describe
 from headrace.schemas.grid import AxisGrid, ChunkGrid
+from headrace.uncopied import read_block
 
 BASIN_DIM, TIME_DIM = "basin", "time"
 
@@ -96,7 +97,7 @@ class StoredArray:
         """
         try:
             self._check_lengths(basins, steps)
-            block = np.asarray(self.array[self.grid.selection(basins, steps)])
+            block = read_block(self.array, self.grid.selection(basins, steps))
         except (ReadError, MemoryError):
             raise
         except Exception as error:  # each codec has exceptions of its own: zlib.error, EOFError, LZMAError, …
