@@ -114,6 +114,7 @@ def _work(
     closed: threading.Event,
 ) -> None:
     """Make batches as they are wanted; what goes wrong is handed over in the place of a batch."""
+    torch.get_num_threads()  # a thread that asks first keeps what it sets; else it takes the process's at its next work
     torch.set_num_threads(1)
     ready.put(None)
     try:
