@@ -92,16 +92,16 @@ def look_at_attributes(config: Config, dataset_id: str, problems: Problems) -> A
         rows = unique_rows(ids, policy=settings.duplicate_basins, where=uri, key=key)
     for name, wanted in constants.items():
         with problems.collecting():
+            snapshots.append(look_at(group, uri, "attributes", wanted.physical, "static"))
             found = reader.constant(name, wanted, positions[name])
             facts.append(found)
-            snapshots.append(look_at(group, uri, "attributes", wanted.physical, "static"))
             if found.stored is not None:
                 values[name], snapshots[-1] = reader.read(found, snapshots[-1], name)
     for text in wanted_areas:
         with problems.collecting():
-            found = reader.constant(text, constants.get(text, VariableConfig(physical=text)), -1, required=True)
-            assert found.stored is not None
-            snapshots.append(look_at(group, uri, "attributes", found.stored.name, "static"))
+            wanted = constants.get(text, VariableConfig(physical=text))
+            snapshots.append(look_at(group, uri, "attributes", wanted.physical, "static"))
+            found = reader.constant(text, wanted, -1, required=True)
             read, snapshots[-1] = reader.read(found, snapshots[-1], AREA_PREFIX + text)
             areas[text] = Area(values=areas_of(read), unit=found.unit)
     return Attributes(
