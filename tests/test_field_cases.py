@@ -3,6 +3,7 @@
 import ast
 import functools
 import re
+from importlib.metadata import requires
 
 import pytest
 
@@ -42,6 +43,19 @@ CASES = {
     "C11": "format 3 with and without consolidated metadata, and with a stale one",
     "C13": "windows are runs, not objects",
     "C14": "hundreds of millions of windows take no memory",
+    "E1": "no fork after reading",
+    "E2": "no codec in a forked process",
+    "E3": "no DuckDB in workers",
+    "E4": "one thread owns DuckDB",
+    "E5": "plans are a few arrays",
+    "E6": "twenty epochs need no more memory than two",
+    "E7": "what each rank reads and holds",
+    "E8": "one numeric thread for each gather thread",
+    "E9": "chunks are read once, however small the memory budget",
+    "E11": "the cache deletes its own files only",
+    "E12": "too little memory or disk is an error with both numbers",
+    "E14": "a plain script works without a main guard",
+    "E15": "PyTorch is the only tensor library",
     "F1": "a bounded number of tasks",
     "F2": "the memory of tasks is known before they start",
     "F3": "tasks are locators",
@@ -49,6 +63,18 @@ CASES = {
     "F7": "an altered chunk makes the index stale",
     "G1": "tables without rows have their schema",
     "G2": "integers are never null",
+    "H1": "equal numbers of batches on every rank",
+    "H2": "len() is what comes",
+    "H3": "done and resumed make the epoch",
+    "H4": "states count what was handed out",
+    "H6": "epochs go on by themselves",
+    "H7": "the order does not depend on threads",
+    "H8": "ranks that differ fail at the start",
+    "H10": "the order without shuffling",
+    "H12": "a bounded budget mixes as a full shuffle",
+    "H13": "short records are served",
+    "H14": "iterating twice, seeds and states",
+    "H15": "last batches with several threads",
     "I1": "means in float64",
     "I2": "variances by merged moments",
     "I3": "statistics do not depend on order or chunks",
@@ -58,6 +84,13 @@ CASES = {
     "I12": "every window that is not served has a reason and a count",
     "I13": "statistics of the training period alone",
 }
+
+
+def test_pytorch_is_the_only_tensor_library() -> None:
+    """Field case E15."""
+    needed = {re.split(r"[^\w-]", line, maxsplit=1)[0].lower() for line in requires("headrace") or []}
+    assert "torch" in needed
+    assert not needed & {"jax", "jaxlib", "tensorflow", "keras"}
 
 
 @functools.cache

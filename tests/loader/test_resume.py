@@ -131,6 +131,7 @@ def test_a_larger_budget_follows_the_rounds_of_a_smaller_one(index, budgets):
 
 @pytest.mark.parametrize("made_with", ["1GiB", 5000])
 def test_rounds_that_the_budget_cannot_hold_are_refused_with_both_sizes(index, made_with):
+    """Field case E12: needed and available bytes."""
     with opened(index, memory_budget=made_with) as loader:
         state = loader.state_dict()
     with opened(index, "spilling") as small:

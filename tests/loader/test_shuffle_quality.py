@@ -27,6 +27,7 @@ def measured(share: float, seed: int, epoch: int):
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("share", [0.0625, 0.125, 0.5, 0.9])
 def test_batches_of_a_bounded_budget_mix_basins_and_times_as_a_perfect_shuffle_does(share, seed):
+    """Field case H12."""
     """A budget of 1/8 of the split holds two rounds of 1/16 each."""
     found = measured(share, seed, epoch=0).as_dict()
     assert found["distinct_basins_ratio"] >= 0.9
