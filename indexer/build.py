@@ -68,6 +68,8 @@ def build_index(
         One error that lists everything wrong with the configuration or the stores; nothing is written then.
     ReadError
         A chunk cannot be read; what is scanned so far is kept for the next run.
+    KeyboardInterrupt
+        After Ctrl-C, when the progress has been told how many units are kept.
     """
     out = Path(out).absolute()
     progress = Silent() if progress is None else progress
@@ -84,10 +86,16 @@ def build_index(
         found = finished_units(parts, accept_errors=accept)
         tasks, num_kept = _remaining(plan, found, parts, config)
         began = time.perf_counter()
-        run_tasks(tasks, where, progress, num_kept=num_kept)
-        seconds = time.perf_counter() - began
-        if tasks:
+        try:
+            run_tasks(tasks, where, progress, num_kept=num_kept)
+            if tasks:
+                found = finished_units(parts, accept_errors=accept)
+        except KeyboardInterrupt:
+            # Whole parts, whether or not their task has told of them.
             found = finished_units(parts, accept_errors=accept)
+            progress.note(_stopped(plan, found))
+            raise
+        seconds = time.perf_counter() - began
         names = settle(parts, [[u.key for u in b] for b in plan.bundles], found)
         folded = fold(inventory, plan, ScanResults(parts, names))
         manifest = write_index(out, all_tables(folded), views_sql(inventory.datasets), config=config, parts=names)
@@ -105,6 +113,15 @@ def _remaining(plan: ScanPlan, found: dict[str, str], parts: Path, config: Confi
         if units:
             tasks.append(ScanTask(units=units, folder=str(parts), policy=config.missing.on_bad_chunk))
     return tasks, plan.num_units - sum(len(t.units) for t in tasks)
+
+
+def _stopped(plan: ScanPlan, found: dict[str, str]) -> str:
+    kept = sum(u.key in found for bundle in plan.bundles for u in bundle)
+    return (
+        f"stopped: {kept} of {plan.num_units} units are kept; run the same command again to go on"
+        if kept
+        else f"stopped: none of {plan.num_units} units was scanned yet; run the same command again to start over"
+    )
 
 
 def _only(config: Config, datasets: Sequence[str]) -> Config:

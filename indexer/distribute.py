@@ -4,6 +4,7 @@ A task carries locators and the folder its part goes to; the worker writes the p
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -69,19 +70,14 @@ def run_tasks(tasks: Sequence[ScanTask], workers: Workers, progress: Progress, *
     """
     if not tasks:
         return
-    num_units = num_kept + sum(len(t.units) for t in tasks)
-    done = num_kept
-    progress.start(num_units=num_units, num_kept=num_kept, nbytes=sum(t.nbytes for t in tasks))
-    with Showing(progress):
-        try:
-            paths = sorted({tasks[0].folder, *(u.uri for t in tasks for u in t.units)})
-            with connected(workers, task_nbytes=max(t.peak_nbytes for t in tasks), paths=paths) as client:
-                for units, nbytes in _results(client, tasks):
-                    done += units
-                    progress.advance(num_units=units, nbytes=nbytes)
-        except KeyboardInterrupt:
-            progress.note(f"stopped; run the same command again to go on: {done} of {num_units} units are kept")
-            raise
+    paths = sorted({tasks[0].folder, *(u.uri for t in tasks for u in t.units)})
+    with ExitStack() as stack:
+        client = stack.enter_context(connected(workers, task_nbytes=max(t.peak_nbytes for t in tasks), paths=paths))
+        stack.enter_context(Showing(progress))  # only now it is known that there is somebody to scan
+        num_units = num_kept + sum(len(t.units) for t in tasks)
+        progress.start(num_units=num_units, num_kept=num_kept, nbytes=sum(t.nbytes for t in tasks))
+        for units, nbytes in _results(client, tasks):
+            progress.advance(num_units=units, nbytes=nbytes)
 
 
 def _results(client: Client, tasks: Sequence[ScanTask]) -> Iterator[tuple[int, int]]:

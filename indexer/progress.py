@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.progress import Progress as Bars
 
-LINE_SECONDS = 10.0
+FIRST_SECONDS, LINE_SECONDS = 1.0, 10.0
+"""Seconds to the first line in between, and at most between two of them."""
 
 
 class Progress(Protocol):
@@ -44,13 +45,54 @@ class Silent:
         """Do nothing."""
 
 
+class _Count:
+    """What a scan has done so far, and since when."""
+
+    def __init__(self, num_units: int, num_kept: int, nbytes: int) -> None:
+        self.num_units, self.num_new, self.nbytes = num_units, num_units - num_kept, nbytes
+        self.units_done = self.nbytes_done = 0
+        self.began = time.monotonic()
+
+    def add(self, num_units: int, nbytes: int) -> None:
+        self.units_done += num_units
+        self.nbytes_done += nbytes
+
+    @property
+    def rate(self) -> float:
+        """Decoded bytes per second."""
+        return self.nbytes_done / max(time.monotonic() - self.began, 1e-9)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left."""
+        return self.units_done == self.num_new
+
+    def first_line(self) -> str:
+        kept = self.num_units - self.num_new
+        return f"scanning {self.num_new} of {self.num_units} units, {_size(self.nbytes)} decoded ({kept} units kept)"
+
+    def line(self) -> str:
+        left = (self.nbytes - self.nbytes_done) / max(self.rate, 1e-9)
+        return (
+            f"{self.units_done} of {self.num_new} units, {_size(self.nbytes_done)} of {_size(self.nbytes)}, "
+            f"{_size(self.rate)}/s, {left:.0f} s left"
+        )
+
+    def last_line(self) -> str:
+        seconds = time.monotonic() - self.began
+        return (
+            f"scanned {self.units_done} units, {_size(self.nbytes_done)} decoded in {seconds:.1f} s, "
+            f"{self.rate / 1e9:.3g} GB/s"
+        )
+
+
 class Lines:
-    """Plain lines, at most one in ten seconds."""
+    """Plain lines: where it begins, then after 1, 2, 4, 8 seconds and every ten seconds, and how it ended."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._total = self._done = self._units = self._num_units = 0
-        self._began = self._last = 0.0
+        self._count: _Count | None = None
+        self._next = self._pause = 0.0
 
     def note(self, text: str) -> None:
         """Write one line."""
@@ -59,27 +101,27 @@ class Lines:
 
     def start(self, *, num_units: int, num_kept: int, nbytes: int) -> None:
         """Say what is to be done."""
-        self._total, self._done, self._units, self._num_units = nbytes, 0, num_kept, num_units
-        self._began = self._last = time.monotonic()
-        self.note(
-            f"scanning {num_units - num_kept} of {num_units} units, {_size(nbytes)} decoded ({num_kept} units kept)"
-        )
+        self._count = _Count(num_units, num_kept, nbytes)
+        self._pause = FIRST_SECONDS
+        self._next = self._count.began + self._pause
+        self.note(self._count.first_line())
 
     def advance(self, *, num_units: int, nbytes: int) -> None:
         """Say how far it is, now and then."""
-        self._done += nbytes
-        self._units += num_units
+        if self._count is None:
+            return
+        self._count.add(num_units, nbytes)
         now = time.monotonic()
-        if now - self._last >= LINE_SECONDS:
-            self._last = now
-            rate = self._done / max(now - self._began, 1e-9)
-            left = (self._total - self._done) / max(rate, 1e-9)
-            self.note(
-                f"{self._units} of {self._num_units} units, {_size(self._done)}, {_size(rate)}/s, {left:.0f} s left"
-            )
+        if now >= self._next and not self._count.done:
+            self._pause = min(2 * self._pause, LINE_SECONDS)
+            self._next = now + self._pause
+            self.note(self._count.line())
 
     def finish(self) -> None:
-        """Say nothing: the summary follows."""
+        """Say what was done, unless it broke off: whoever stops it says more."""
+        if self._count is not None and self._count.done:
+            self.note(self._count.last_line())
+        self._count = None
 
 
 class Bar:
@@ -88,6 +130,7 @@ class Bar:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._bars: Bars | None = None
+        self._count: _Count | None = None
 
     def note(self, text: str) -> None:
         """Print above the bar."""
@@ -95,8 +138,8 @@ class Bar:
 
     def start(self, *, num_units: int, num_kept: int, nbytes: int) -> None:
         """Show the bar."""
-        if num_kept:
-            self.note(f"{num_kept} of {num_units} units kept from before")
+        self._count = _Count(num_units, num_kept, nbytes)
+        self.note(self._count.first_line())
         columns = (
             TextColumn("scanning"),
             BarColumn(),
@@ -110,14 +153,17 @@ class Bar:
 
     def advance(self, *, num_units: int, nbytes: int) -> None:
         """Move the bar."""
-        if self._bars is not None:
+        if self._bars is not None and self._count is not None:
+            self._count.add(num_units, nbytes)
             self._bars.advance(self._bars.task_ids[0], nbytes)
 
     def finish(self) -> None:
-        """Take the bar away."""
-        if self._bars is not None:
+        """Take the bar away and say what was done, as plain lines do."""
+        if self._bars is not None and self._count is not None:
             self._bars.stop()
-            self._bars = None
+            if self._count.done:
+                self.note(self._count.last_line())
+            self._bars = self._count = None
 
 
 class Showing:
@@ -135,6 +181,8 @@ class Showing:
     ) -> None:
         """Finish it."""
         self._progress.finish()
+        if isinstance(error, KeyboardInterrupt):
+            self._progress.note("stopping when the chunks under way are read; Ctrl-C again leaves at once")
 
 
 def progress_for(stream: TextIO | None = None) -> Progress:

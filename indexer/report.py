@@ -34,7 +34,7 @@ class SplitReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariableReport:
-    """One variable of one data set."""
+    """One variable of one data set; ``mean`` to ``high`` are of training values, NaN where there is none."""
 
     dataset_id: str
     variable: str
@@ -172,6 +172,8 @@ def _variables(result: DatasetResult) -> list[VariableReport]:
         if variable.stored is None or stats is None:
             continue
         m = stats.of_dataset
+        numbers = (m.mean, m.std, m.low, m.high)
+        mean, std, low, high = (float(n[0]) if m.count[0] else float("nan") for n in numbers)
         reports.append(
             VariableReport(
                 dataset_id=result.facts.dataset_id,
@@ -179,10 +181,10 @@ def _variables(result: DatasetResult) -> list[VariableReport]:
                 role=variable.role,
                 unit=variable.unit,
                 missing_share=_missing_share(result, variable.name),
-                mean=float(m.mean[0]),
-                std=float(m.std[0]),
-                low=float(m.low[0]),
-                high=float(m.high[0]),
+                mean=mean,
+                std=std,
+                low=low,
+                high=high,
                 missing_rule=variable.missing_rule,
             )
         )

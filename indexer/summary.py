@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import groupby
+from math import isnan
 from operator import attrgetter
 
 from rich.console import Console, Group, RenderableType
@@ -62,7 +63,9 @@ def _variables(dataset_id: str, variables: Iterable[VariableReport]) -> Table:
     for name in ("missing", "mean", "std", "min", "max"):
         table.add_column(name, justify="right", no_wrap=True)
     for v in variables:
-        numbers = (_number(x) for x in (v.mean, v.std, v.low, v.high))
+        numbers = [_number(x) for x in (v.mean, v.std, v.low, v.high)]
+        if isnan(v.mean):
+            numbers = ["no values", "-", "-", "-"]
         table.add_row(v.variable, v.role, v.unit or "-", f"{v.missing_share:.1%}", *numbers)
     return table
 

@@ -70,6 +70,13 @@ def test_damaged_chunk_is_named_with_array_key_and_bytes(tmp_path: Path, layout:
     assert array.read(slice(0, 2), slice(0, STEPS)).all(), "other chunks stay readable"
 
 
+@pytest.mark.parametrize("layout", ["v2 blosc", "v3 blosc", "v3 sharded"])
+def test_an_empty_chunk_is_not_said_to_lack_bytes_of_a_size_made_up(tmp_path: Path, layout: str) -> None:
+    array, _, _ = damaged(tmp_path, LAYOUTS[layout], "empty")
+    with pytest.raises(ReadError, match="0 bytes stored, too few for any chunk"):
+        array.read(slice(2, 4), slice(0, STEPS))
+
+
 def test_message_of_a_wide_block_stays_short(tmp_path: Path) -> None:
     uri = str(tmp_path / "s.zarr")
     group = zarr.open_group(uri, mode="w", zarr_format=2)

@@ -4,12 +4,14 @@ Both take the LAST target step of each window: with stride 1 every calendar step
 scores are those of the series in ``predictions.zarr``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from headrace.schemas.errors import HeadraceError, describe
 from headrace.trainer.metrics import METRIC_COLUMNS, MetricRow, StreamingMetrics, format_row
@@ -54,6 +56,7 @@ def evaluate(
     times: Mapping[str, TimeAxis],
     units: TargetUnits | None = None,
     amp: bool = False,
+    members: Mapping[str, Collection[str]] | None = None,
     progress: Progress | None = None,
     task: str = "evaluation",
 ) -> Evaluation:
@@ -74,6 +77,8 @@ def evaluate(
         Target → physical unit, for the predictions' attributes.
     amp
         Compute in bfloat16 where torch sees fit.
+    members
+        Data set → basins of the split, the ones to score; None scores all that the loader knows.
     progress, task
         Who is told, and what the pass is called.
 
@@ -125,12 +130,18 @@ def evaluate(
                     samples_per_second=num_windows / (clock - started),
                     wait_share=waited / (clock - started),
                 )
-        rows = metrics.rows()
+        rows = metrics.rows(None if members is None else _counted(loader, members))
         write_csv(out_dir / "metrics.csv", METRIC_COLUMNS, [format_row(row) for row in rows])
     finally:
         progress.finish()
         model.train(was_training)
     return Evaluation(rows=rows, metrics=out_dir / "metrics.csv", predictions=predictions, num_windows=num_windows)
+
+
+def _counted(loader: Loader, members: Mapping[str, Collection[str]]) -> NDArray[np.bool_]:
+    """Return bool [K], which of the loader's basins are members."""
+    known = zip(loader.dataset_ids, loader.basin_ids, strict=True)
+    return np.array([basin in members.get(name, ()) for name, ids in known for basin in ids], dtype=bool)
 
 
 def _check_finite(loader: Loader, batch: Batch, predicted: torch.Tensor) -> None:

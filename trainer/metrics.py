@@ -175,8 +175,15 @@ class StreamingMetrics:
         """Return float64 [K, Vy], the NSE of every basin, NaN where undefined."""
         return compute_scores(self.moments).nse.reshape(-1, len(self._y_names))
 
-    def rows(self) -> list[MetricRow]:
-        """Return the table: every basin, then every data set, then all, targets in their order within each."""
+    def rows(self, members: NDArray[np.bool_] | None = None) -> list[MetricRow]:
+        """Return the table: every basin, then every data set, then all, targets in their order within each.
+
+        Parameters
+        ----------
+        members
+            bool [K], basins that count; None counts all.
+        """
+        counted = np.ones(int(self._first_basin[-1]), dtype=bool) if members is None else members
         scores = compute_scores(self.moments)
         columns = {name: getattr(scores, name).tolist() for name in ("count", *SCORE_NAMES)}
         num_targets = len(self._y_names)
@@ -192,18 +199,21 @@ class StreamingMetrics:
                 **{name: values[k * num_targets + v] for name, values in columns.items()},
             )
             for k, (d, b) in enumerate(basins)
+            if counted[k]
             for v, target in enumerate(self._y_names)
         ]
         owner = np.repeat(np.arange(len(self._dataset_ids)), np.diff(self._first_basin))
-        rows += self._summary("dataset", scores, owner, list(self._dataset_ids))
-        return rows + self._summary("all", scores, np.zeros_like(owner), [""])
+        rows += self._summary("dataset", scores, np.where(counted, owner, -1), list(self._dataset_ids))
+        return rows + self._summary("all", scores, np.where(counted, 0, -1), [""])
 
     def _summary(
         self, scope: str, scores: Scores, group_of_basin: NDArray[np.int64], names: list[str]
     ) -> list[MetricRow]:
         num_targets = len(self._y_names)
         series_group = (group_of_basin[:, None] * num_targets + np.arange(num_targets)).ravel()
-        pooled = compute_scores(self.moments.grouped(series_group, len(names) * num_targets))
+        series_group[np.repeat(group_of_basin < 0, num_targets)] = -1
+        # A basin that is no member (group -1) was given no step, so that it adds nothing to whatever group.
+        pooled = compute_scores(self.moments.grouped(np.maximum(series_group, 0), len(names) * num_targets))
         rows = []
         for group, name in enumerate(names):
             for v, target in enumerate(self._y_names):

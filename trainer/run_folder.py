@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from headrace.schemas.errors import ConfigError, describe
+from headrace.schemas.manifest import MANIFEST_NAME
 
 
 @contextlib.contextmanager
@@ -117,7 +118,9 @@ class RunFolder:
                     where=str(path),
                     expected="a new or empty folder",
                     got="a folder with files in it" if path.is_dir() else "a file",
-                    fix="choose another --run-dir, or go on with this run by --resume",
+                    fix=f"go on with this run: headrace train --resume --run-dir {path}; or choose another --run-dir"
+                    if (path / "checkpoints").is_dir()
+                    else "choose another --run-dir",
                 )
             )
 
@@ -150,9 +153,9 @@ class RunFolder:
                 describe(
                     "this is no run folder",
                     where=str(path),
-                    expected="a folder that `train` wrote, with checkpoints/ in it",
-                    got="no such folder" if not folder.path.exists() else "no checkpoints/",
-                    fix="check the path, or start a new run without --resume",
+                    expected="a folder that `headrace train` wrote (its --run-dir), with checkpoints/ in it",
+                    got=_content(folder.path),
+                    fix="give the folder of a run; `headrace train` starts one",
                 )
             )
         return folder
@@ -208,3 +211,15 @@ class RunFolder:
         ]
         new = ["" if value is None else str(value) for value in asdict(row).values()]
         write_csv(self.metrics, EPOCH_COLUMNS, [*kept, new])
+
+
+def _content(path: Path) -> str:
+    """Say what lies where a run should."""
+    if not path.exists():
+        return "nothing there"
+    if not path.is_dir():
+        return "a file"
+    if (path / MANIFEST_NAME).exists():
+        return "an index, as build-index writes it"
+    names = sorted(p.name for p in path.iterdir())
+    return f"a folder with {', '.join(names[:5])}{', …' if len(names) > 5 else ''}" if names else "an empty folder"

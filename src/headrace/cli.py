@@ -12,6 +12,7 @@ from typing import NoReturn
 import click
 
 from headrace import __version__
+from headrace.commands.interrupts import leave, orderly_interrupts
 from headrace.schemas.errors import HeadraceError
 
 _COMMANDS = {
@@ -19,6 +20,7 @@ _COMMANDS = {
     "check": ("headrace.commands.check", "check_command", "Check a configuration or an index."),
     "train": ("headrace.commands.train", "train_command", "Train a model from an index."),
     "evaluate": ("headrace.commands.evaluate", "evaluate_command", "Score a trained run on a split."),
+    "bench": ("headrace.commands.bench", "bench_command", "Time the loader on an index."),
     "inspect": ("headrace.commands.inspect", "inspect_command", "Look at an index: coverage, gaps, dropped windows, …"),
     "sql": ("headrace.commands.sql", "sql_command", "Ask an index a question in SQL."),
     "demo": ("headrace.commands.demo", "demo_command", "See the whole job on two small synthetic data sets."),
@@ -78,7 +80,8 @@ def set_up_logging(*, verbose: bool) -> None:
 def run(command: Callable[..., object], name: str) -> NoReturn:
     """Run a click command and leave with its exit code."""
     try:
-        command.main(prog_name=name, standalone_mode=False)  # type: ignore[attr-defined]
+        with orderly_interrupts():
+            command.main(prog_name=name, standalone_mode=False)  # type: ignore[attr-defined]
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -87,8 +90,8 @@ def run(command: Callable[..., object], name: str) -> NoReturn:
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         text = str(error)
-        click.echo(f"\nStopped. {text}".rstrip(), err=True)
-        sys.exit(130)
+        click.echo(f"Stopped. {text}".rstrip(), err=True)
+        leave()
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)

@@ -75,6 +75,7 @@ def test_batch_size_and_checkpoint_choose_how_and_what(run):
 
 def test_no_run_and_no_checkpoint_are_configuration_errors(project, run):
     assert run_headrace("evaluate", "nowhere").code == 2
+    assert "got:      an index" in run_headrace("evaluate", "index").err
     assert run_headrace("evaluate", run, "--split", "tset").code == 2
     (run / "checkpoints" / "best.pt").unlink()
     outcome = run_headrace("evaluate", run)
@@ -113,7 +114,7 @@ def test_an_index_of_other_periods_is_refused_by_key(run, project):
     other.write_text(CONFIG.replace('["2000-01-01", "2000-03-20"]', '["2000-01-01", "2000-03-10"]'))
     build_here(load_config(other), project / "index")
     outcome = run_headrace("evaluate", run)
-    assert outcome.code == 2
+    assert outcome.code == 4
     assert "datasets.one.t_range_train" in outcome.err
 
 
@@ -130,3 +131,23 @@ def test_an_index_that_moved_can_be_named(run, project):
     outcome = run_headrace("evaluate", run)
     assert outcome.code == 3
     assert run_headrace("evaluate", run, "--index", project / "moved").code == 0
+
+
+def test_only_basins_of_the_split_are_scored(project):
+    some = project / "some.yml"
+    chosen = "basins: {train: ['01000500', '01001500'], test: ['01000500', '01002500']}"
+    some.write_text(CONFIG.replace("one_attributes.zarr\n", f"one_attributes.zarr\n    {chosen}\n", 1))
+    build_here(load_config(some), project / "split")
+    arguments = ("--config", some, "--index", "split", "--run-dir", "split_run", "--train-epochs", "1")
+    trained = run_headrace("train", *arguments)
+    assert trained.code == 0, trained.err
+    assert "no validation" in trained.out
+    assert "Trained 1 epoch;" in trained.out
+    assert run_headrace("evaluate", "split_run").code == 0
+    with (project / "split_run" / "evaluation" / "test" / "metrics.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["basin_id"] for row in rows if row["dataset_id"] == "one"] == ["01000500", "01002500", ""]
+    assert not any("no_observations" in row["note"] for row in rows)
+    shown = run_headrace("inspect", "split", "--format", "csv").out
+    basins = {tuple(row[:2]): row[4] for row in csv.reader(shown.splitlines())}
+    assert [basins["one", split] for split in ("train", "valid", "test")] == ["2", "0", "2"]

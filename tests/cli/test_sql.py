@@ -3,6 +3,8 @@
 import io
 import json
 
+import pytest
+
 from command_line import run_headrace
 from headrace.schemas.tables import TABLES
 
@@ -52,3 +54,35 @@ def test_a_wrong_query_shows_duckdbs_own_message(built):
 def test_a_statement_without_rows_prints_no_error(built):
     outcome = run_headrace("sql", built / "index", "create table scratch (a integer)")
     assert outcome.code == 0, outcome.err
+
+
+@pytest.mark.parametrize("query", ["", "  -- nothing"])
+def test_an_empty_query_is_refused(built, query, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(query))
+    outcome = run_headrace("sql", built / "index", "-")
+    assert outcome.code == 2
+    assert "empty query" in outcome.err
+    assert outcome.out == ""
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "copy windows to '{out}'",
+        "copy windows to '{index}/windows.parquet'",
+        "explain analyze copy windows to '{index}/windows.parquet'",
+        "attach '{out}'",
+        "export database '{out}'",
+        "select * from read_text('{index}/manifest.json')",
+        "set enable_external_access = true",
+        "install httpfs",
+    ],
+)
+def test_a_query_reaches_no_file_but_the_tables(built, tmp_path, query):
+    index, out = built / "index", tmp_path / "out"
+    before = (index / "windows.parquet").read_bytes()
+    outcome = run_headrace("sql", index, query.format(index=index, out=out))
+    assert outcome.code == 2, outcome.out
+    assert not out.exists()
+    assert (index / "windows.parquet").read_bytes() == before
+    assert run_headrace("sql", index, "select count(*) from windows").code == 0

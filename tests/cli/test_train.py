@@ -206,6 +206,15 @@ def test_a_stopped_run_goes_on_to_the_same_result(built, tmp_path, monkeypatch, 
     assert all(torch.equal(one.model[name], other.model[name]) for name in one.model)
 
 
+def test_a_store_changed_before_the_first_epoch_leaves_the_run_folder_free(project):
+    chunk = project / "two_timeseries.zarr" / "Q" / "c" / "0" / "0"
+    kept = chunk.read_bytes()
+    chunk.write_bytes(kept + b"x")
+    arguments = ("train", "--index", "index", "--run-dir", "run", "--train-epochs", "1")
+    assert run_headrace(*arguments).code == 4
+    assert not (project / "run").exists()
+
+
 def test_a_finished_run_resumed_says_so_and_changes_nothing(built, tmp_path):
     train(built, tmp_path / "run")
     before = results(tmp_path / "run")

@@ -50,6 +50,22 @@ def test_a_folder_of_something_else_is_never_built_into(project):
     assert [path.name for path in (project / "photos").iterdir()] == ["cat.jpg"]
 
 
+@pytest.mark.parametrize("command", [("train", "--index"), ("inspect",), ("check", "--index"), ("sql",)])
+@pytest.mark.parametrize(("path", "code", "got"), [("nowhere", 3, "nothing there"), ("project.yml", 4, "a file")])
+def test_a_path_that_is_no_index_is_said_alike_by_every_command(built, monkeypatch, command, path, code, got):
+    monkeypatch.chdir(built)
+    outcome = run_headrace(*command, path, *(["select 1"] if command == ("sql",) else []))
+    assert outcome.code == code, outcome.err
+    assert f"got:      {got}" in outcome.err
+
+
+def test_a_file_is_no_index_to_build_into(built, monkeypatch):
+    monkeypatch.chdir(built)
+    outcome = run_headrace("train", "--config", "project.yml", "--index", "project.yml", "--run-dir", "run")
+    assert outcome.code == 4
+    assert "a file" in outcome.err
+
+
 def test_an_index_that_is_not_there_needs_a_configuration(project):
     outcome = run_headrace("train", "--index", "elsewhere")
     assert outcome.code == 3
@@ -69,14 +85,16 @@ def test_neither_configuration_nor_index_is_a_usage_error(project):
         ('["2000-04-10", "2000-04-29"]', '["2000-04-10", "2000-04-20"]', "datasets.one.t_range_test"),
         ("two_attributes.zarr\n", "two_attributes.zarr\n    basins: ['21']\n", "datasets.two.basins"),
         ("two_timeseries.zarr", "one_timeseries.zarr", "datasets.two.timeseries"),
-        ("  two:\n", "  three:\n", "datasets.three"),
+        ("  two:\n", "  three:\n", "data sets one, three"),
         ("window:", "missing: {absent_chunk: missing}\nwindow:", "missing.absent_chunk"),
     ],
 )
-def test_an_index_of_something_else_is_refused_by_the_first_key_that_differs(project, old, new, key):
+def test_an_index_of_something_else_is_foreign_and_what_differs_is_said(project, old, new, key):
     outcome = run_headrace("train", "--config", edited(project, old, new), "--index", "index", "--run-dir", "run")
-    assert outcome.code == 2, outcome.err
-    assert f"{key}, index index" in outcome.err
+    assert outcome.code == 4, outcome.err
+    assert "the index is not one of this configuration" in outcome.err
+    assert key in outcome.err
+    assert "headrace build-index CONFIG --out indexes/" in outcome.err
     assert not (project / "run").exists()
 
 

@@ -6,7 +6,7 @@ import zarr
 
 from headrace.schemas.errors import ConfigError, SourceError
 from headrace.schemas.variables import rule_from_json
-from indexing import build_inline, config, dataset, rows
+from indexing import build_inline, config, dataset, date_of, rows
 from synthetic import write_attributes, write_store
 
 
@@ -29,12 +29,14 @@ def test_all_problems_of_all_data_sets_come_in_one_error(tmp_path, monkeypatch):
         }
     )
     message = refused(settings, tmp_path, monkeypatch, ConfigError)
-    assert message.startswith("4 problems stand in the way of this index\n1. ")
+    assert message.startswith("5 problems stand in the way of this index\n1. ")
     assert "1 of 1 basins are not in the store" in message
     assert "store has no array 'precipitatoin'" in message
     assert "time coordinate is not sorted" in message
     assert "store not found" in message
+    assert f"datasets.three.timeseries: {tmp_path / 'none.zarr'}" in message
     assert "b.zarr, s.zarr" in message
+    assert "datasets.one.t_range_test" in message
 
 
 def test_period_and_array_problems_of_one_data_set_come_together(tmp_path, monkeypatch):
@@ -42,6 +44,34 @@ def test_period_and_array_problems_of_one_data_set_come_together(tmp_path, monke
     section = dataset(store, variables={"target": {"flow": "flow"}}, t_range_test=["1900-01-01", "1900-12-31"])
     message = refused(config({"a": section}), tmp_path, monkeypatch, ConfigError)
     assert "2 problems" in message
+
+
+@pytest.mark.parametrize(
+    ("dates", "problem"),
+    [
+        (["2000-02-30", "2000-03-01"], "t_range_test = '2000-02-30'"),
+        (["2000-01-01", "2000"], "t_range_test = '2000'"),
+        (["2000-01-05", "2000-01-01"], "t_range_test = [2000-01-05, 2000-01-01]"),
+    ],
+)
+def test_dates_that_cannot_be_are_named_by_their_dotted_key(tmp_path, monkeypatch, dates, problem):
+    section = dataset(write_store(tmp_path / "s.zarr", steps=20), t_range_test=dates)
+    assert f"datasets.a.{problem}" in refused(config({"a": section}), tmp_path, monkeypatch, ConfigError)
+
+
+def test_repeated_ids_and_splits_without_basins_or_period_are_remarked(tmp_path, monkeypatch):
+    store = write_store(tmp_path / "s.zarr", steps=20, basins=["1", "2", "3"])
+    period = [date_of(store, 0), date_of(store, 19)]
+    basins = {"train": ["1", "1", "1", "2", "2"], "test": "all"}
+    section = dataset(store, basins=basins, t_range_valid=period, t_range_test=None)
+    report, _ = build_inline(
+        config({"a": section, "b": dataset(store, basins=["3", "3"])}), tmp_path / "i", monkeypatch
+    )
+    said = "\n".join(report.warnings)
+    assert "datasets.a.basins.train: 2 basins are named more than once and taken once (1, 2); 5 entries, 2" in said
+    assert "datasets.a.basins names none for valid, so t_range_valid has no windows" in said
+    assert "datasets.a.basins.test: 3 basins, but there is no t_range_test, so it has no windows" in said
+    assert "datasets.b.basins: 1 basin is named more than once and taken once (3); 2 entries, 1 basins" in said
 
 
 def test_problems_of_the_stores_alone_are_source_errors(tmp_path, monkeypatch):

@@ -1,10 +1,12 @@
 """Whatever is killed, the same command finishes, scans again only what was in flight, and gives the same bytes."""
 
 import os
+import re
 import resource
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -123,12 +125,29 @@ def test_interrupted_command_says_how_to_go_on_and_leaves_130_and_no_index(setti
     os.killpg(build.process.pid, signal.SIGINT)
     code, said = build.finish()
     assert code == 130, said
-    assert "run the same command again to go on" in said
+    told = re.search(r"stopped: (\d+) of 36 units are kept; run the same command again to go on", said)
+    assert told, said
+    assert 4 <= int(told[1]) <= len(finished_keys(build.out))
     assert "Traceback" not in said
     assert not (build.out / "manifest.json").exists()
     report = build_index(settings, build.out)
     assert report.scan.units_kept >= 4
     assert table_bytes(build.out) == table_bytes(undisturbed)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_impatience_is_answered_without_a_traceback(settings, tmp_path, workers):
+    """Ctrl-C three times in a row, while the first one is still closing what ran."""
+    build = Build(settings, tmp_path, *(("--workers", str(workers)) if workers else ()), seconds=0.2)
+    build.wait_for_parts(1)
+    for _ in range(3):
+        if build.process.poll() is None:
+            os.killpg(build.process.pid, signal.SIGINT)
+        time.sleep(0.05)
+    code, said = build.finish()
+    assert code == 130, said
+    assert "Stopped" in said
+    assert not any(noise in said for noise in ("Traceback", "Exception ignored", "Warning")), said
 
 
 @pytest.mark.parametrize("limit", [2000, 8000])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from headrace.indexer.progress import Bar, Lines, progress_for
+from headrace.indexer.progress import Bar, Lines, Showing, progress_for
 from headrace.indexer.summary import print_summary
 from indexing import build_inline, config, dataset, rows
 from synthetic import write_store
@@ -91,13 +91,37 @@ def test_plain_lines_say_what_is_left_and_how_fast():
     stream = io.StringIO()
     lines = Lines(stream)
     lines.start(num_units=10, num_kept=4, nbytes=2_500_000)
-    lines._last = -1e9
+    lines._next = 0.0
     lines.advance(num_units=2, nbytes=1_000_000)
+    lines.advance(num_units=3, nbytes=500_000)
+    lines._next = 0.0
+    lines.advance(num_units=1, nbytes=1_000_000)
     lines.finish()
-    first, second = stream.getvalue().splitlines()
+    first, second, last = stream.getvalue().splitlines()
     assert first == "scanning 6 of 10 units, 2.5 MB decoded (4 units kept)"
-    assert second.startswith("6 of 10 units, 1.0 MB, ")
+    assert second.startswith("2 of 6 units, 1.0 MB of 2.5 MB, ")
     assert second.endswith(" s left")
+    assert last.startswith("scanned 6 units, 2.5 MB decoded in ")
+    assert last.endswith(" GB/s")
+
+
+def test_a_scan_that_breaks_off_is_not_called_done_and_an_interrupt_is_answered():
+    stream = io.StringIO()
+    lines = Lines(stream)
+    lines.start(num_units=3, num_kept=0, nbytes=30)
+    lines.advance(num_units=1, nbytes=10)
+    Showing(lines).__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+    first, last = stream.getvalue().splitlines()
+    assert first.startswith("scanning 3 of 3 units")
+    assert last == "stopping when the chunks under way are read; Ctrl-C again leaves at once"
+
+
+def test_a_variable_without_training_values_shows_none(tmp_path, monkeypatch):
+    store = write_store(tmp_path / "s.zarr", steps=20, missing={"precipitation": np.ones((3, 20), bool)})
+    report, _ = build_inline(config({"a": dataset(store)}), tmp_path / "i", monkeypatch)
+    line = next(line for line in printed(report).splitlines() if line.startswith("precipitation"))
+    assert "no values" in line
+    assert "0" not in line.replace("100.0%", "")
 
 
 def test_terminal_gets_a_bar_and_a_file_gets_lines():
@@ -112,4 +136,5 @@ def test_terminal_gets_a_bar_and_a_file_gets_lines():
     bar.start(num_units=2, num_kept=1, nbytes=100)
     bar.advance(num_units=1, nbytes=100)
     bar.finish()
-    assert "1 of 2 units kept from before" in stream.getvalue()
+    assert "scanning 1 of 2 units, 100 B decoded (1 units kept)" in stream.getvalue()
+    assert "scanned 1 units, 100 B decoded" in stream.getvalue()

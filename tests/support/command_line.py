@@ -3,7 +3,9 @@
 import contextlib
 import io
 import logging
+import signal
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -50,7 +52,8 @@ class Outcome:
 
 
 def run_headrace(*arguments: str | Path) -> Outcome:
-    """Run ``headrace`` with arguments in this process, and leave its logger as it was."""
+    """Run ``headrace`` with arguments in this process, and leave its logger and its answer to Ctrl-C as they were."""
+    ctrl_c = signal.getsignal(signal.SIGINT)
     logger = logging.getLogger("headrace")
     kept = logger.handlers, logger.propagate, logger.level
     out, err = io.StringIO(), io.StringIO()
@@ -65,6 +68,8 @@ def run_headrace(*arguments: str | Path) -> Outcome:
     except SystemExit as exit_:
         code = exit_.code
     finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, ctrl_c)
         logger.handlers, logger.propagate, logger.level = kept
     assert isinstance(code, int)
     return Outcome(code, out.getvalue(), err.getvalue())

@@ -23,9 +23,9 @@ def test_a_used_folder_is_refused_unless_opened(tmp_path):
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="no such folder"):
+    with pytest.raises(ConfigError, match="nothing there"):
         RunFolder.open(tmp_path / "run")
-    with pytest.raises(ConfigError, match="no checkpoints/"):
+    with pytest.raises(ConfigError, match="an empty folder"):
         RunFolder.open(tmp_path)
 
 

@@ -34,7 +34,8 @@ def evaluate_command(
     predictions.zarr (simulated and observed, basin × time, opens in xarray) and plots/. Results of an earlier
     evaluation of the split are replaced.
 
-    Exit codes: 2 no such run or split, 3 a store cannot be read, 4 index or store changed since the training.
+    Exit codes: 2 no such run or split, 3 a store cannot be read, 4 index or store changed since the training,
+    or the index is of another configuration.
     """
     from headrace.commands.results import score_table
     from headrace.commands.run_evaluation import run_evaluation

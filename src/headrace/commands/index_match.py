@@ -7,11 +7,12 @@ out of the same tables.
 
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from headrace.schemas.config import Config
-from headrace.schemas.errors import ConfigError, describe
+from headrace.schemas.errors import StaleIndexError, describe
 
 _SCANNED_MISSING = ("absent_chunk", "static_missing", "on_bad_chunk")
 
@@ -49,36 +50,46 @@ def refuse_other_sources(config: Config, indexed: Config, where: Path) -> None:
 
     Raises
     ------
-    ConfigError
-        They differ; names the first key that does.
+    StaleIndexError
+        They differ; names what does, and the command that makes the right one.
     """
     wanted, found = scanned_settings(config), scanned_settings(indexed)
-    found["datasets"] = {name: value for name, value in found["datasets"].items() if name in wanted["datasets"]}
-    difference = _first_difference(wanted, found, "")
-    if difference is None:
+    lacking = [name for name in wanted["datasets"] if name not in found["datasets"]]
+    shared = [name for name in wanted["datasets"] if name in found["datasets"]]
+    for settings in (wanted, found):
+        settings["datasets"] = {name: settings["datasets"][name] for name in shared}
+    differences = list(_differences(wanted, found, ""))
+    if not lacking and not differences:
         return
-    key, asked, held = difference
-    raise ConfigError(
+    asked = [f"{key} {_short(value)}" for key, value, _ in differences[:3]]
+    held = [f"{key} {_short(value)}" for key, _, value in differences[:3]]
+    if lacking:
+        asked.insert(0, f"data sets {', '.join(config.datasets)}")
+        held.insert(0, f"data sets {', '.join(indexed.datasets)}")
+    if len(differences) > 3:
+        held.append(f"and {len(differences) - 3} more that differ")
+    raise StaleIndexError(
         describe(
-            "the configuration and the index disagree",
-            where=f"{key}, index {where}",
-            expected=f"what the configuration says: {_short(asked)}",
-            got=f"the index was built with {_short(held)}",
-            fix="bring the index up to date (build-index CONFIG --out DIR rescans only what changed), or use another",
+            "the index is not one of this configuration",
+            where=str(where),
+            expected="; ".join(asked),
+            got="; ".join(held),
+            fix=f"build one: headrace build-index CONFIG --out {default_index_folder(config)} (train does so by itself "
+            f"where --index is left out), or bring this one up to date with --out {where}: it scans only what changed",
         )
     )
 
 
-def _first_difference(wanted: Any, found: Any, key: str) -> tuple[str, Any, Any] | None:
+def _differences(wanted: Any, found: Any, key: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the dotted key, what is asked for and what is there, of every value that differs."""
     if not (isinstance(wanted, dict) and isinstance(found, dict)):
-        return None if wanted == found else (key, wanted, found)
+        if wanted != found:
+            yield key, wanted, found
+        return
     for name in dict.fromkeys([*wanted, *found]):
-        difference = _first_difference(wanted.get(name), found.get(name), f"{key}.{name}" if key else name)
-        if difference is not None:
-            return difference
-    return None
+        yield from _differences(wanted.get(name), found.get(name), f"{key}.{name}" if key else name)
 
 
 def _short(value: object) -> str:
     text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 200 else text[:197] + "..."
+    return text if len(text) <= 100 else text[:97] + "..."

@@ -23,7 +23,12 @@ _TOPICS = {
 @click.argument("topic", type=click.Choice(list(_TOPICS)), default="summary")
 @click.option("--dataset", "dataset_id", help="Only this data set.")
 @click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How to print the rows."
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="How to print the rows; json: one object a line (JSON Lines).",
 )
 @click.option(
     "--limit", type=click.IntRange(min=0), default=40, show_default=True, help="Rows that the table shows; 0 for all."

@@ -43,6 +43,8 @@ def write_table(table: pa.Table, form: str, *, limit: int = 0, title: str | None
 
 
 def _write_terminal(table: pa.Table, limit: int, title: str | None) -> None:
+    if not table.num_columns:
+        return  # a statement that answers nothing
     console = make_console()
     shown = table.slice(0, limit) if limit else table
     grid = Table(title=title, title_justify="left", header_style="bold")

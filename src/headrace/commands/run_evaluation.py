@@ -6,6 +6,7 @@ from pathlib import Path
 from headrace.commands.index_record import IndexRecord
 from headrace.commands.loaders import open_loader, target_units, time_axes
 from headrace.commands.run_setup import index_of
+from headrace.loader import Index
 from headrace.schemas.config import Split
 from headrace.schemas.config_io import config_digest, load_config
 from headrace.schemas.errors import ConfigError, describe
@@ -81,11 +82,21 @@ def run_evaluation(
                 times=time_axes(index, loader.dataset_ids),
                 units=units,
                 amp=config.train.amp,
+                members=_basins_of(index, split),
                 progress=bar,
                 task=f"evaluation, {split}",
             )
     pictures = [plot_nse_cdf(done.metrics, out / "plots" / "nse_cdf.png"), *plot_hydrographs(out, out / "plots", units)]
     return EvaluatedRun(evaluation=done, folder=out, pictures=pictures, units=units)
+
+
+def _basins_of(index: Index, split: Split) -> dict[str, set[str]]:
+    """Return data set → ids of its basins in a split, with or without windows."""
+    found: dict[str, set[str]] = {}
+    text = "SELECT dataset_id, basin_id FROM basins WHERE list_contains(string_split(splits, ','), $split)"
+    for row in index.sql(text, split=split).to_pylist():
+        found.setdefault(row["dataset_id"], set()).add(row["basin_id"])
+    return found
 
 
 def _refuse_edited(run: RunFolder, trained: str, now: str) -> None:

@@ -63,6 +63,8 @@ def read_config(
 def ensure_index(config: Config, folder: Path | None, console: Console) -> Path:
     """Return the folder of an index of the configuration's stores; build it first where there is none.
 
+    What stands there already is left as it is: opening it says what is wrong with it.
+
     Parameters
     ----------
     config
@@ -78,8 +80,8 @@ def ensure_index(config: Config, folder: Path | None, console: Console) -> Path:
         The index cannot be built.
     """
     folder = default_index_folder(config) if folder is None else folder
-    unfinished = not folder.exists() or not any(folder.iterdir()) or (folder / PARTS_FOLDER).is_dir()
-    if unfinished and not (folder / MANIFEST_NAME).exists():
+    unfinished = folder.is_dir() and (not any(folder.iterdir()) or (folder / PARTS_FOLDER).is_dir())
+    if (unfinished or not folder.exists()) and not (folder / MANIFEST_NAME).exists():
         build(config, folder, console)
     return folder
 

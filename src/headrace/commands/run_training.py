@@ -1,7 +1,8 @@
 """One training run, new or resumed: configuration and index in, run folder out. ``train`` and ``demo`` both call it."""
 
 import shutil
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from headrace.commands.index_record import IndexRecord
 from headrace.commands.loaders import open_loader, with_fixed_budget
 from headrace.commands.run_setup import index_of
 from headrace.loader import Index, WindowLoader
-from headrace.schemas.config import SPLITS, Config
+from headrace.schemas.config import SPLITS, Config, Split, SplitBasins
 from headrace.schemas.config_io import config_digest, dump_config
+from headrace.schemas.errors import StaleIndexError
 from headrace.trainer.device import choose_device
 from headrace.trainer.loop import FitResult, fit
 from headrace.trainer.model import ModelConfig, build_model
@@ -65,7 +67,7 @@ def run_training(
     with ExitStack() as stack:
         index = stack.enter_context(index_of(config, index_folder))
         train = stack.enter_context(open_loader(index, config, "train", training=True, device=str(device)))
-        validates = any(dataset.t_range_valid is not None for dataset in config.datasets.values())
+        validates = "valid" in _splits(config)
         valid = stack.enter_context(open_loader(index, config, "valid", device=str(device))) if validates else None
         shape = ModelConfig(
             num_inputs=len(train.x_names),
@@ -78,7 +80,7 @@ def run_training(
         model = build_model(shape, seed=config.loader.seed).to(device)
         folder = RunFolder.open(run_folder) if resume else _start(run_folder, config, index)
         if not resume:
-            stack.callback(_take_back_unborn, folder)
+            stack.enter_context(_unborn_taken_back(folder))
         console.print(_headline(train, valid, folder, str(device)), highlight=False, markup=False, soft_wrap=True)
         progress = stack.enter_context(RichProgress())
         result = fit(
@@ -106,10 +108,22 @@ def _start(run_folder: Path, config: Config, index: Index) -> RunFolder:
     return folder
 
 
-def _take_back_unborn(folder: RunFolder) -> None:
-    """Remove a run that was stopped before its first checkpoint: it could be neither resumed nor started again."""
-    if not folder.last.exists():
-        shutil.rmtree(folder.path)
+@contextmanager
+def _unborn_taken_back(folder: RunFolder) -> Iterator[None]:
+    """Remove a run that can be neither resumed nor started again in its folder.
+
+    That is one that was stopped before its first checkpoint, and one that a changed store stopped in its first epoch:
+    the index has to be brought up to date, and a checkpoint goes on with its own index only.
+    """
+    stale = False
+    try:
+        yield
+    except StaleIndexError:
+        stale = True
+        raise
+    finally:
+        if not folder.last.exists() or (stale and not folder.metrics.exists()):
+            shutil.rmtree(folder.path)
 
 
 def _headline(train: WindowLoader, valid: WindowLoader | None, folder: RunFolder, device: str) -> str:
@@ -121,7 +135,17 @@ def _headline(train: WindowLoader, valid: WindowLoader | None, folder: RunFolder
     )
 
 
-def _next_split(config: Config) -> str:
-    periods = [{split for split in SPLITS if d.period(split) is not None} for d in config.datasets.values()]
-    known = set().union(*periods)
-    return next(split for split in ("test", "valid", "train") if split in known)
+def _splits(config: Config) -> set[Split]:
+    """Return the splits that a data set has a period for, and basins."""
+    return {
+        split
+        for dataset in config.datasets.values()
+        for split in SPLITS
+        if dataset.period(split) is not None
+        and (not isinstance(dataset.basins, SplitBasins) or getattr(dataset.basins, split))
+    }
+
+
+def _next_split(config: Config) -> Split:
+    known = _splits(config)
+    return next(split for split in reversed(SPLITS) if split in known)

@@ -12,7 +12,12 @@ from headrace.commands.render import FORMATS, write_table
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("query")
 @click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How to print the rows."
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="How to print the rows; json: one object a line (JSON Lines).",
 )
 @click.option(
     "--limit",
@@ -25,7 +30,8 @@ def sql_command(directory: Path, query: str, form: str, limit: int) -> None:
     """Run QUERY, in DuckDB's SQL, over the tables of the index in DIRECTORY.
 
     Every table is a view of its own name: datasets, segments, periods, basins, variables, chunks, runs, windows,
-    dropped, moments, stats, statics. QUERY - is read from standard input.
+    dropped, moments, stats, statics. QUERY - is read from standard input. A query reads these tables and no other
+    file, and writes none; send the rows of --format csv or json to a file instead.
 
     \b
     Example:

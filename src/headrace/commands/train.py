@@ -61,7 +61,8 @@ def train_command(
 
     Flags override --set, which overrides the file. The field that a flag sets stands in brackets.
 
-    Exit codes: 2 configuration, 3 a store cannot be read, 4 the index is stale or none, 130 stopped by Ctrl-C.
+    Exit codes: 2 configuration, 3 a store cannot be read, 4 the index is stale, of another
+    configuration, or none, 130 stopped by Ctrl-C.
     """
     overrides = [*settings, *([] if amp is None else [f"train.amp={str(amp).lower()}"]), *overrides_of(flags)]
     console = make_console()
@@ -130,10 +131,10 @@ def _refuse_settings(ctx: click.Context, run_dir: Path | None, *, given: bool) -
 def _summarize(trained: "TrainedRun") -> None:
     result, folder = trained.result, trained.folder
     kind = "validation" if trained.validated else "training"
+    epochs = "1 epoch" if result.num_epochs == 1 else f"{result.num_epochs} epochs"
     early = ", where the loss stopped falling" if result.stopped_early else ""
     click.echo(
-        f"\nTrained {result.num_epochs} epochs{early}; the best is epoch {result.best_epoch + 1}, "
-        f"{kind} loss {result.best_loss:.4f}"
+        f"\nTrained {epochs}{early}; the best is epoch {result.best_epoch + 1}, {kind} loss {result.best_loss:.4f}"
     )
     click.echo(f"  best model   {folder.best}")
     click.echo(f"  each epoch   {folder.metrics}")
