@@ -76,6 +76,17 @@ def test_building_again_brings_the_index_up_to_date(built: Path) -> None:
     assert run_headrace("check", "--index", built / "index").code == 0
 
 
+def test_changed_metadata_stop_a_training_before_it_starts(built: Path) -> None:
+    zarr.open_group(built / "one_timeseries.zarr", mode="r+")["rain"].attrs["scale_factor"] = 10.0
+    config, index = built / "project.yml", built / "index"
+    found = run_headrace("train", "--config", config, "--index", index, "--run-dir", built / "run")
+    assert found.code == 4
+    assert "attribute scale_factor was not there, is 10.0" in found.err
+    assert f"build-index CONFIG --out {index}" in found.err
+    assert run_headrace("build-index", config, "--out", index).code == 0
+    assert run_headrace("check", "--index", index).code == 0
+
+
 def test_verify_finds_bytes_that_changed_behind_an_unchanged_size_and_time(tmp_path: Path) -> None:
     """A4: a sample is scanned again and compared."""
     config = write_project(tmp_path)

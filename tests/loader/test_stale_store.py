@@ -52,12 +52,12 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[int, tuple[Chang
 
 
 @pytest.fixture
-def restored(templates: dict[int, tuple[Changing, Path]]) -> Callable[[int], Changing]:
+def restored(templates: dict[int, tuple[Changing, Path]], tmp_path: Path) -> Callable[[int], Changing]:
     """Return a function that puts the stores of a format back as they were indexed."""
 
     def restore(zarr_format: int) -> Changing:
         stores, kept = templates[zarr_format]
-        shutil.rmtree(stores.folder)
+        stores.folder.rename(tmp_path / "before")  # moving away is faster than deleting
         shutil.copytree(kept, stores.folder)
         return stores
 
@@ -150,7 +150,7 @@ def test_an_index_without_its_stores_opens_and_answers(restored, caplog):
     for topic in ("dropped", "stats"):
         assert run_headrace("inspect", stores.index, topic).code == 0
     found = run_headrace("sql", stores.index, "select count(*) as n from arrays", "--format", "csv")
-    assert (found.code, found.out) == (0, "n\n8\n")
+    assert (found.code, found.out) == (0, "n\n9\n")
     with pytest.raises(SourceError, match="store not found"):
         served(stores)
 
