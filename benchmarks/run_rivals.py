@@ -67,7 +67,7 @@ def run(shape: StoreShape, args: argparse.Namespace) -> list[Row]:
         setup_seconds=args.setup_seconds,
         repeats=args.repeats,
     )
-    sides = chosen(args.sides, shape.basins * shape.steps * shape.variables * 4)
+    sides = chosen(args.sides, shape)
     print(f"{shape}\nindex built in {indexed:.1f} s, load {os.getloadavg()[0]:.1f}")
     rows = measure(sides, base, limits, work_dir)
     common = {

@@ -33,10 +33,11 @@ def side(job: Job) -> Row:
     clock = Clock()
     names, settings = job["names"], job["settings"]
     data = xr.open_zarr(job["store"], consolidated=False, chunks=None)[names].load()
-    data = data.assign_coords(basin=job["basin_ids"])
+    ids = job["basin_ids"][: settings["basins"]]
+    data = data.isel(basin=slice(len(ids))).assign_coords(basin=ids)
     with tempfile.TemporaryDirectory(dir=job["work_dir"]) as folder:
         basins = Path(folder) / "basins.txt"
-        basins.write_text("\n".join(job["basin_ids"]), encoding="utf-8")
+        basins.write_text("\n".join(ids), encoding="utf-8")
         first, last = (pd.Timestamp(day).strftime("%d/%m/%Y") for day in job["period"])
         config = {
             "train_basin_file": str(basins),

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from stores import StoreShape
+
 Settings = dict[str, Any]
 _WORKERS = (0, 2)
 
@@ -33,16 +35,15 @@ class Side:
     rival: str = ""
 
 
-def all_sides(decoded_nbytes: int) -> list[Side]:
-    """Return every contender.
+def all_sides(shape: StoreShape) -> list[Side]:
+    """Return every contender for a store.
 
-    Parameters
-    ----------
-    decoded_nbytes
-        Size of the split as float32, for memory budgets.
+    neuralhydrology and xbatcher list every window before they serve one, which takes minutes and gigabytes for a whole
+    store: they get as many basins as hold the windows below, and a smaller working set with it.
     """
+    decoded_nbytes = shape.basins * shape.steps * shape.variables * 4
     loaded = [{"in_memory": True, "workers": n} for n in _WORKERS]
-    few = {"basins": 20}
+    some, few = ({"basins": min(max(n // shape.steps, 1), shape.basins)} for n in (1_300_000, 260_000))
     return [
         Side(name="bare index_select, 1 thread", program="bare", defaults={"threads": 1}),
         Side(name="bare index_select, 2 threads", program="bare", defaults={"threads": 2}),
@@ -63,8 +64,8 @@ def all_sides(decoded_nbytes: int) -> list[Side]:
         Side(
             name="neuralhydrology BaseDataset, in memory",
             program="neuralhydrology",
-            defaults={"workers": 0},
-            grid=[{"workers": n} for n in _WORKERS],
+            defaults={"workers": 0} | some,
+            grid=[{"workers": n} | some for n in _WORKERS],
             rival="neuralhydrology",
         ),
         Side(name="xarray per window, in memory", program="xarray", defaults=loaded[0], grid=loaded),
@@ -85,9 +86,9 @@ def all_sides(decoded_nbytes: int) -> list[Side]:
     ]
 
 
-def chosen(names: str | None, decoded_nbytes: int) -> list[Side]:
+def chosen(names: str | None, shape: StoreShape) -> list[Side]:
     """Return the sides whose program or name begins with one of the names in ``a,b``; all of them for None."""
-    every = all_sides(decoded_nbytes)
+    every = all_sides(shape)
     wanted = None if names is None else [name.strip().lower() for name in names.split(",") if name.strip()]
     if wanted is None:
         return every

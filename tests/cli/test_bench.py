@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from command_line import Outcome, run_headrace
+from tree import REPOSITORY
 
 FIELDS = {
     "samples_per_second", "avg_dataloader_wait_seconds", "avg_compute_seconds", "first_batch_seconds", "steps",
@@ -134,6 +135,24 @@ def test_a_configuration_alone_builds_its_index_first(project):
     folder = Path(json.loads(outcome.out)["settings"]["index"])
     assert folder.parent.name == "indexes"
     assert (folder / "manifest.json").exists()
+
+
+def test_every_command_of_the_page_runs(project, monkeypatch):
+    page = (REPOSITORY / "docs" / "bench.md").read_text(encoding="utf-8")
+    commands = [line.strip() for line in page.splitlines() if line.startswith("    headrace bench ")]
+    assert len(commands) == 5
+    (project / "project.yml").rename(project / "basins.yml")
+    for command in commands:
+        # The width of the page's model would only take time.
+        words = ["4" if word == "256" else word for word in command.split()]
+        outcome = run_headrace(*words[1:], "--device", "cpu")
+        assert outcome.code == 0, f"{command}\n{outcome.err}"
+    assert json.loads((project / "bench.json").read_text(encoding="utf-8"))["steps"] == 20
+
+
+def test_the_page_names_every_field(built):
+    page = (REPOSITORY / "docs" / "bench.md").read_text(encoding="utf-8")
+    assert [field for field in row_of(built, "--steps", "1") if f"`{field}`" not in page] == []
 
 
 @pytest.mark.parametrize(
