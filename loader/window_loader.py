@@ -181,6 +181,7 @@ class WindowLoader(ServedSplit):
         stream = EpochStream(gatherer, rounds, num_threads=self.num_workers, timeout=self.timeout)
         self._stream = stream
         try:
+            self._checked_engine()  # another thread may have closed the loader before it knew of this stream
             for number, (batch, _) in enumerate(stream):
                 progress.consumed = cuts.consumed_after(number)
                 yield batch if self.device.type == "cpu" else batch.to(self.device)
@@ -188,7 +189,7 @@ class WindowLoader(ServedSplit):
                     raise RuntimeError(_OVER)
             progress.start(progress.epoch + 1)
         except (RuntimeError, CancelledError):
-            if self._stream is stream:
+            if self._stream is stream and self._engine is not None:
                 raise
             raise RuntimeError(_OVER) from None  # another thread closed it under this one
         finally:
