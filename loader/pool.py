@@ -102,16 +102,18 @@ class Pool:
     Parameters
     ----------
     x
-        float32 [rows, Vx], contiguous.
+        float32 [rows, Vx], contiguous; on a device as a tensor.
     y
         float32 [rows, Vy], contiguous.
     window
         Shape of a window; the pool must hold at least L rows.
     """
 
-    def __init__(self, x: NDArray[np.float32], y: NDArray[np.float32], window: WindowSpec) -> None:
-        self._x = _sliding(torch.from_numpy(x), window.length)
-        self._y = _sliding(torch.from_numpy(y), window.target_length)
+    def __init__(
+        self, x: NDArray[np.float32] | torch.Tensor, y: NDArray[np.float32] | torch.Tensor, window: WindowSpec
+    ) -> None:
+        self.x_rows, self.y_rows = torch.as_tensor(x), torch.as_tensor(y)
+        self._x, self._y = _sliding(self.x_rows, window.length), _sliding(self.y_rows, window.target_length)
 
     def gather(self, x_row: torch.Tensor, y_row: torch.Tensor, x_out: torch.Tensor, y_out: torch.Tensor) -> None:
         """Copy windows into a batch.

@@ -6,8 +6,9 @@ A resident split has one pool for good, filled as read groups arrive; other spli
 
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
 
-from headrace.loader.buffered_rounds import BufferedRounds, wait_for
+from headrace.loader.buffered_rounds import wait_for
 from headrace.loader.layout import Layout
 from headrace.loader.pool import Pool, RoundWindows
 from headrace.loader.read import GroupReader
@@ -65,6 +66,25 @@ class ResidentRounds:
         """Nothing to wake."""
 
 
+class Rounds(Protocol):
+    """Where rounds come from, on the host or on a device."""
+
+    def open(self, numbers: range) -> None:
+        """Begin a pass over some rounds."""
+
+    def windows(self, plan: EpochPlan, number: int) -> RoundWindows:
+        """Return where the windows of a round lie in its pool."""
+
+    def prepare(self, plan: EpochPlan, number: int, stop: Future[None]) -> Pool:
+        """Bring a round into a pool."""
+
+    def release(self, pool: Pool) -> None:
+        """Take a round's pool back."""
+
+    def close(self) -> None:
+        """Wake a waiting :meth:`prepare`."""
+
+
 class RoundQueue:
     """Prepare rounds in order on one thread and count who still gathers from each.
 
@@ -78,7 +98,7 @@ class RoundQueue:
         Rounds needed.
     """
 
-    def __init__(self, source: ResidentRounds | BufferedRounds, plan: EpochPlan, numbers: range) -> None:
+    def __init__(self, source: Rounds, plan: EpochPlan, numbers: range) -> None:
         self._source, self._plan = source, plan
         source.open(numbers)
         self._lock = threading.Lock()

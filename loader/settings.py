@@ -34,6 +34,10 @@ class Settings:
         Folder in which decoded rows are kept; None keeps none, and ``off`` spills none.
     cache_limit_nbytes
         What decoded rows may take on disk; None: whatever there is.
+    device_budget_nbytes
+        Memory of the device for decoded rows; None is a quarter of what is free.
+    cuda_prefetch_batches
+        Batches on their way to the device where rows do not fit there.
     timeout
         Seconds to wait for a batch; None waits for ever.
     rank_local
@@ -49,6 +53,8 @@ class Settings:
     num_workers: int
     cache_dir: str | None
     cache_limit_nbytes: int | None
+    device_budget_nbytes: int | None
+    cuda_prefetch_batches: int
     timeout: float | None
     rank_local: bool
 
@@ -64,6 +70,7 @@ def resolve_settings(
     num_workers: object,
     cache_dir: object,
     cache_limit: str | int | None,
+    device_memory_budget: str | int | None,
     timeout: object,
     rank_local: object,
 ) -> Settings:
@@ -75,6 +82,7 @@ def resolve_settings(
         An argument is of the wrong kind or out of range.
     """
     budget = defaults.memory_budget if memory_budget is None else memory_budget
+    room = defaults.device_memory_budget if device_memory_budget is None else device_memory_budget
     limit = defaults.cache_limit if cache_limit is None else cache_limit
     threads = defaults.num_workers if num_workers is None else num_workers
     return Settings(
@@ -87,6 +95,8 @@ def resolve_settings(
         num_workers=(os.cpu_count() or 1) if threads == "auto" else whole_number("num_workers", threads),
         cache_dir=folder("cache_dir", defaults.cache_dir if cache_dir is None else cache_dir),
         cache_limit_nbytes=None if limit is None else parse_nbytes(limit, "cache_limit"),
+        device_budget_nbytes=None if room is None else parse_nbytes(room, "device_memory_budget"),
+        cuda_prefetch_batches=defaults.cuda_prefetch_batches,
         timeout=seconds("timeout", defaults.timeout if timeout is None else timeout),
         rank_local=yes_or_no("rank_local", rank_local),
     )

@@ -12,10 +12,9 @@ from headrace.loader.arguments import check_process, whole_number
 from headrace.loader.assemble import Engine, assemble, replan
 from headrace.loader.batch import Batch
 from headrace.loader.budget import human_nbytes
-from headrace.loader.buffers import BufferPool
 from headrace.loader.catalog import Index
+from headrace.loader.device import Transfer, choose_transfer
 from headrace.loader.epochs import epoch_totals
-from headrace.loader.gather import Gatherer
 from headrace.loader.joint import Joint
 from headrace.loader.partition import BatchCuts, cut_epoch
 from headrace.loader.progress import Progress
@@ -72,6 +71,9 @@ class WindowLoader(ServedSplit):
         the memory budget go to a private file until the loader is closed; with ``off`` their chunks are read again.
     cache_limit
         Bytes that decoded rows may take on disk, such as ``100GiB``; unused ones make room.
+    device_memory_budget
+        Bytes of a GPU's memory for decoded rows, such as ``8GiB``; None is a quarter of what is free. Windows are
+        gathered on the GPU if the split, or two rounds of it, fit; otherwise batches are copied there ahead of use.
     timeout
         Seconds to wait for a batch before an error; None waits for ever unless the configuration says otherwise.
     rank_local
@@ -110,6 +112,7 @@ class WindowLoader(ServedSplit):
         num_workers: int | Literal["auto"] | None = None,
         cache_dir: str | None = None,
         cache_limit: str | int | None = None,
+        device_memory_budget: str | int | None = None,
         timeout: float | None = None,
         rank_local: bool = False,
         weights: Mapping[str, float] | None = None,
@@ -123,7 +126,7 @@ class WindowLoader(ServedSplit):
             settings = self._settings = resolve_settings(
                 index.config.loader, batch_size=batch_size, seed=seed, device=device, memory_budget=memory_budget,
                 drop_last=drop_last, num_workers=num_workers, cache_dir=cache_dir, cache_limit=cache_limit,
-                timeout=timeout, rank_local=rank_local,
+                device_memory_budget=device_memory_budget, timeout=timeout, rank_local=rank_local,
             )  # fmt: skip
             self.split, self.device, self.timeout = split, settings.device, settings.timeout
             self.batch_size, self.drop_last = settings.batch_size, settings.drop_last
@@ -143,7 +146,7 @@ class WindowLoader(ServedSplit):
             self._describe(serving)
             world.check_budget(settings.memory_budget, resident=serving.resident)
             world.check_windows(self.num_windows, drop_last=self.drop_last)
-            self._buffers = BufferPool()
+            self._transfer = self._choose_transfer()
             each = self.batch_size * (1 if local else world.size)
             self._progress = Progress(epoch_totals(serving, self._spec, each))
             check_same(
@@ -174,17 +177,17 @@ class WindowLoader(ServedSplit):
             return
         self._warn_of_left_out(plan)
         begin, end = cuts.bounds(0)[0], cuts.bounds(len(cuts) - 1)[1]
-        rounds = RoundQueue(engine.rounds, plan, plan.rounds_of(begin, end))
-        gatherer = Gatherer(
-            plan=plan, cuts=cuts, rank=self.rank, rounds=rounds, shape=self._serving.shape, buffers=self._buffers
-        )
+        rounds = RoundQueue(self._transfer.rounds(engine.rounds), plan, plan.rounds_of(begin, end))
+        gatherer = self._transfer.gatherer(
+            plan=plan, cuts=cuts, rank=self.rank, rounds=rounds, shape=self._serving.shape
+        )  # fmt: skip
         stream = EpochStream(gatherer, rounds, num_threads=self.num_workers, timeout=self.timeout)
         self._stream = stream
         try:
             self._checked_engine()  # another thread may have closed the loader before it knew of this stream
-            for number, (batch, _) in enumerate(stream):
+            for number, (batch, _) in enumerate(self._transfer.batches(stream)):
                 progress.consumed = cuts.consumed_after(number)
-                yield batch if self.device.type == "cpu" else batch.to(self.device)
+                yield batch
                 if self._stream is not stream:
                     raise RuntimeError(_OVER)
             progress.start(progress.epoch + 1)
@@ -226,6 +229,8 @@ class WindowLoader(ServedSplit):
         if go_on and found.round_steps != self._serving.round_steps:
             budget = self._settings.budget_nbytes
             self._serving, self._engine = replan(self._serving, engine, found.round_steps, budget)
+            self._transfer.close()
+            self._transfer = self._choose_transfer()
         self._seed = found.seed
         self._progress.take(found, go_on=go_on)
 
@@ -235,7 +240,7 @@ class WindowLoader(ServedSplit):
         engine, self._engine = self._engine, None
         if engine is None:
             return
-        self._buffers = BufferPool()
+        self._transfer.close()
         engine.readers.shutdown(wait=False, cancel_futures=True)
         if engine.reader.idle(self.timeout):
             engine.readers.shutdown(wait=True)
@@ -264,6 +269,13 @@ class WindowLoader(ServedSplit):
         return cut_epoch(
             first, self._progress.totals, rank=self.rank, world_size=self.world_size, batch_size=self.batch_size,
             drop_last=self.drop_last,
+        )  # fmt: skip
+
+    def _choose_transfer(self) -> Transfer:
+        settings, serving = self._settings, self._serving
+        return choose_transfer(
+            settings.device, budget_nbytes=settings.device_budget_nbytes, ahead=settings.cuda_prefetch_batches,
+            shape=serving.shape, tiles=serving.tiles, round_steps=serving.round_steps, resident=serving.resident,
         )  # fmt: skip
 
     def _checked_engine(self) -> Engine:

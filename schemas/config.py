@@ -182,6 +182,10 @@ class LoaderConfig(_Section):
     num_workers: Literal["auto"] | PositiveInt = "auto"
     cache_dir: str | None = None
     cache_limit: str | PositiveInt | None = None
+    device_memory_budget: str | PositiveInt | None = None
+    """Bytes of a GPU's memory for decoded rows; None is a quarter of what is free."""
+    cuda_prefetch_batches: PositiveInt = 2
+    """Batches on their way to the GPU where rows do not fit there."""
     seed: NonNegativeInt = 0
     drop_last: bool = False
     timeout: PositiveFloat | None = None
