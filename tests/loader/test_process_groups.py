@@ -118,7 +118,7 @@ def test_ranks_that_differ_are_refused_on_every_rank(answers, name, size):
 @pytest.mark.parametrize(
     ("name", "failing", "kind", "words"),
     [
-        ("no store", 1, "SourceError", "store not found"),
+        ("no store", 1, "StoreNotFoundError", "store not found"),
         ("no such data set", 0, "ConfigError", "no such data set"),
         ("too small", 2, "ConfigError", "memory_budget is too small"),
     ],
