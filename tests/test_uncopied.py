@@ -23,13 +23,8 @@ SELECTIONS: dict[str, tuple[slice | int, ...]] = {
 
 def array_of(folder: Path, zarr_format: Literal[2, 3], **settings: Any) -> zarr.Array[Any]:
     """Write values, one chunk left out."""
-    array = zarr.create_array(
-        folder,
-        shape=VALUES.shape,
-        chunks=(4, 5),
-        zarr_format=zarr_format,
-        **{"dtype": "f8", "fill_value": -1.0} | settings,
-    )
+    made: Any = {"dtype": "f8", "fill_value": -1.0} | settings
+    array = zarr.create_array(folder, shape=VALUES.shape, chunks=(4, 5), zarr_format=zarr_format, **made)
     array[:4], array[:, 5:] = VALUES[:4], VALUES[:, 5:]
     return array
 

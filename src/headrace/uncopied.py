@@ -37,6 +37,7 @@ def read_block(array: zarr.Array[Any], selection: tuple[slice | int, ...]) -> ND
     """
     ranges = (range(size)[taken] for size, taken in zip(array.shape, selection, strict=True))
     shape = tuple(len(r) for r in ranges if isinstance(r, range))
-    buffer = _Keeping(np.empty(shape, dtype=array.dtype, order=array.order))
+    memory: Any = np.empty(shape, dtype=array.dtype, order=array.order)
+    buffer = _Keeping(memory)
     array.get_basic_selection(selection, out=buffer)
     return buffer.as_numpy_array() if buffer.whole is None else buffer.whole

@@ -150,7 +150,7 @@ def test_impatience_is_answered_without_a_traceback(settings, tmp_path, workers)
     assert not any(noise in said for noise in ("Traceback", "Exception ignored", "Warning")), said
 
 
-@pytest.mark.parametrize("limit", [2000, 8000])
+@pytest.mark.parametrize("limit", [2000, 6000])
 def test_full_disk_is_said_in_words_and_what_is_whole_is_kept(settings, tmp_path, undisturbed, limit):
     """A limit on the size of files stops a part, or a table, where a full disk would."""
     build = Build(settings, tmp_path, seconds=0, limit=limit)
