@@ -22,7 +22,7 @@ def test_the_example_trains_and_saves_a_state_that_goes_on(index, tmp_path, monk
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "train_ranks"}
     exec(compile(script, "train_ranks.py", "exec"), names)
-    names["main"](str(index.path), epochs=2)  # type: ignore[operator]
+    names["main"](str(index.path), epochs=2)
     saved = torch.load("checkpoint.pt")
     assert all(torch.isfinite(weight).all() for weight in saved["model"].values())
     with WindowLoader(index, "train") as loader:

@@ -233,5 +233,5 @@ def test_a_state_beyond_the_epoch_is_refused_and_changes_nothing(index, damage):
         with pytest.raises(ConfigError, match="cannot be read"):
             loader.load_state_dict({**loader.state_dict(), **damage})
         with pytest.raises(ConfigError, match="cannot be read"):
-            loader.load_state_dict(None)  # type: ignore[arg-type]
+            loader.load_state_dict(None)
         assert epoch_of(loader) == whole
