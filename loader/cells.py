@@ -105,8 +105,6 @@ def cut_cells(
     return Cells(
         tiles=Tiles(
             slot=cell,
-            part=np.arange(head.size) - np.searchsorted(cell, cell),
-            num_parts=np.bincount(cell, minlength=column.size)[cell],
             step_start=np.zeros(head.size, np.int64),
             step_stop=members[cell] * np.minimum(touched, extent)[dataset[cell]],
             num_windows=total[cuts[1:]] - total[cuts[:-1]],

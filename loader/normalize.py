@@ -6,11 +6,10 @@ never varies, or was never seen, keeps scale 1 and is named in one warning.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace.loader.catalog import Index
@@ -56,18 +55,16 @@ def basin_moments(index: Index, sources: Sequence[DatasetSource], names: Sequenc
         if period is None:
             found.append([Moments.empty(source.num_basins) for _ in names])
             continue
-        table = index.fetch(
-            "moments", dataset_id=source.dataset_id, variables=list(names), start=period["start"], stop=period["stop"]
-        )
-        found.append([_fold_basins(table, name, source.num_basins) for name in names])
+        span = {"start": period["start"], "stop": period["stop"]}
+        found.append([_fold_basins(index, source, name, span) for name in names])
     return found
 
 
-def _fold_basins(table: pa.Table, name: str, num_basins: int) -> Moments:
-    rows = table.column("variable").to_numpy(zero_copy_only=False) == name
-    pick = {c: table.column(c).to_numpy()[rows] for c in ("basin", "count", "mean", "m2", "min", "max")}
-    parts = Moments(count=pick["count"], mean=pick["mean"], m2=pick["m2"], low=pick["min"], high=pick["max"])
-    return parts.fold(pick["basin"], num_basins)
+def _fold_basins(index: Index, source: DatasetSource, name: str, span: Mapping[str, int]) -> Moments:
+    """Merge the bins of every basin; one variable at a time, because the table is large."""
+    table = index.fetch("moments", dataset_id=source.dataset_id, variable=name, **span)
+    basin, count, mean, m2, low, high = (column.to_numpy() for column in table.columns)
+    return Moments(count=count, mean=mean, m2=m2, low=low, high=high).fold(basin, source.num_basins)
 
 
 def resolve_scaling(

@@ -16,6 +16,8 @@ from headrace.loader.uses import Uses
 
 _PARTS, _OFFSETS, _COLUMNS, _WINDOWS, _TURNS = range(5)
 """What a key is for; keeps the streams of one epoch apart."""
+_SORTED_TOGETHER = 1 << 18
+"""Numbers sorted in one call; bounds the memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +84,10 @@ class EpochPlan:
         arrays: tuple[NDArray[np.int64], ...] = (facts, self.tile_order, self.round_cuts, self.window_cuts)
         if self.uses is not None:
             arrays += self.uses.content()
-        return hashlib.sha256(b"".join(a.astype("<i8").tobytes() for a in arrays)).hexdigest()[:16]
+        content = hashlib.sha256()
+        for array in arrays:
+            content.update(memoryview(np.ascontiguousarray(array, dtype="<i8")))
+        return content.hexdigest()[:16]
 
 
 def plan_epoch(
@@ -157,16 +162,32 @@ def _shuffled_order(
         position = random_ranks(dataset, derive_key(seed, epoch, _COLUMNS))
         chunks = np.unique(dataset, return_inverse=True, return_counts=True)
         place = (position[of_slot][tiles.slot] + place) / chunks[2][chunks[1]][of_slot][tiles.slot]
-    return np.argsort(place, kind="stable")
+    return _stable_order(place)
+
+
+def _stable_order(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the stable argsort; where no value occurs twice any sort is stable, and the unstable one is faster."""
+    order = np.argsort(values)
+    ordered = values[order]
+    return np.argsort(values, kind="stable") if (ordered[1:] == ordered[:-1]).any() else order
 
 
 def random_ranks(group: NDArray[np.int64], key: int) -> NDArray[np.int64]:
     """Return a random order 0, 1, … of the members of each group, int64 like ``group``."""
-    order = np.lexsort((hash_floats(key, group.size), group))
-    ordered = group[order]
+    number = hash_floats(key, group.size)
+    # Most callers give groups in order.
+    by_group = np.argsort(group, kind="stable") if (group[1:] < group[:-1]).any() else None
+    ordered = group if by_group is None else group[by_group]
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if group.size else np.zeros(0, np.int64)
+    size = np.diff(np.append(first, group.size))
     rank = np.empty(group.size, dtype=np.int64)
-    rank[order] = np.arange(group.size) - np.repeat(first, np.diff(np.append(first, group.size)))
+    for members in np.unique(size):  # groups of equal size are the lines of a table; short lines are sorted fast
+        lines = first[size == members]
+        for some in np.array_split(lines, -(-lines.size * int(members) // _SORTED_TOGETHER)):
+            place = some[:, None] + np.arange(members)
+            place = place if by_group is None else by_group[place]
+            order = np.argsort(number[place], axis=1, kind="stable")
+            rank[np.take_along_axis(place, order, axis=1)] = np.arange(members)
     return rank
 
 

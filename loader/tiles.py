@@ -5,6 +5,8 @@ disk but not in the pool. Legend: L input steps, S slots.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,8 @@ FIRST_PASS_ROUNDS = 8
 """Rounds of the first pass over a split that stays resident."""
 _LEAST_TILES = 8
 """Tiles that a round should hold at least, however few basins there are."""
+_CUT_TOGETHER = 1 << 18
+"""Pieces cut in one turn; bounds the memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +28,8 @@ class Tiles:
 
     Parameters
     ----------
-    slot, part, num_parts
-        int64 [N]: slot of the tile, its number within the slot, and how many tiles the slot has.
+    slot
+        int64 [N], ascending: slot of the tile.
     step_start, step_stop
         int64 [N], steps that the tile's windows need.
     num_windows
@@ -41,8 +45,6 @@ class Tiles:
     """
 
     slot: NDArray[np.int64]
-    part: NDArray[np.int64]
-    num_parts: NDArray[np.int64]
     step_start: NDArray[np.int64]
     step_stop: NDArray[np.int64]
     num_windows: NDArray[np.int64]
@@ -50,6 +52,17 @@ class Tiles:
     piece_start: NDArray[np.int32]
     piece_windows: NDArray[np.int64]
     stride: int
+
+    @property
+    def part(self) -> NDArray[np.int64]:
+        """int64 [N], number of each tile within its slot."""
+        used = np.bincount(self.slot)
+        return np.arange(self.slot.size) - (np.cumsum(used) - used)[self.slot]
+
+    @property
+    def num_parts(self) -> NDArray[np.int64]:
+        """int64 [N], how many tiles the slot has."""
+        return np.bincount(self.slot)[self.slot]
 
     @property
     def num_rows(self) -> NDArray[np.int64]:
@@ -75,42 +88,58 @@ def tile_starts(layout: Layout, length: int, round_steps: int) -> int:
 
 def cut_tiles(windows: Windows, layout: Layout, length: int, starts_per_tile: int) -> Tiles:
     """Cut every slot into parts of equal numbers of start positions and every run at the cuts."""
-    stride = windows.stride
     extent = layout.last - layout.first - length + 1
     parts = -(-extent // starts_per_tile)
     size = -(-extent // np.maximum(parts, 1))
-    slot = layout.run_slot
-    begin = windows.start.astype(np.int64)
-    final = begin + (windows.num_windows - 1) * stride
-    low, high = (begin - layout.first[slot]) // size[slot], (final - layout.first[slot]) // size[slot]
+    runs_before = np.searchsorted(layout.run_slot, np.arange(layout.num_slots + 1))
+    effort = np.cumsum(parts) + runs_before[1:]  # no slot has more pieces than parts and runs
+    edges = np.searchsorted(effort, np.arange(_CUT_TOGETHER, int(effort.max(initial=0)), _CUT_TOGETHER))
+    slots = np.concatenate([[0], np.unique(edges[edges > 0]), [layout.num_slots]])
+    blocks = [
+        _cut_runs(windows, layout, size, slice(runs_before[a], runs_before[b])) for a, b in pairwise(slots.tolist())
+    ]
+    slot, pieces, start, count = (np.concatenate([b.pop(0) for b in blocks]) for _ in range(4))
+    cuts = np.append(0, np.cumsum(pieces))
+    del pieces
+    total = np.append(0, np.cumsum(count))
+    num_windows = np.diff(total[cuts])
+    del total
+    final = cuts[1:] - 1
+    return Tiles(
+        slot=slot,
+        step_start=start[cuts[:-1]].astype(np.int64),
+        step_stop=start[final] + (count[final] - 1) * windows.stride + length,
+        num_windows=num_windows,
+        piece_cuts=cuts,
+        piece_start=start,
+        piece_windows=count,
+        stride=windows.stride,
+    )
+
+
+def _cut_runs(windows: Windows, layout: Layout, size: NDArray[np.int64], rows: slice) -> list[NDArray[Any]]:
+    """Cut the runs of some slots, all runs of each.
+
+    Returns
+    -------
+    list of NDArray
+        Of each tile its slot (int64) and its pieces (int64); of each piece its first start (int32) and its windows
+        (int64).
+    """
+    stride, slot = windows.stride, layout.run_slot[rows]
+    begin, num_windows = windows.start[rows].astype(np.int64), windows.num_windows[rows]
+    first, size = layout.first[slot], size[slot]
+    low, high = (begin - first) // size, (begin + (num_windows - 1) * stride - first) // size
     pieces = high - low + 1
     run = np.repeat(np.arange(begin.size), pieces)
     part = low[run] + np.arange(run.size) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    edge = layout.first[slot[run]] + part * size[slot[run]]
+    edge = first[run] + part * size[run]
     skipped = np.maximum(-(-(edge - begin[run]) // stride), 0)
-    reach = np.minimum(-(-(edge + size[slot[run]] - begin[run]) // stride), windows.num_windows[run])
+    reach = np.minimum(-(-(edge + size[run] - begin[run]) // stride), num_windows[run])
     keep = reach > skipped
     run, part, skipped, reach = run[keep], part[keep], skipped[keep], reach[keep]
-    piece_start = begin[run] + skipped * stride
-    piece_windows = reach - skipped
-    key = slot[run] * (int(parts.max(initial=0)) + 1) + part
-    new = np.append(True, key[1:] != key[:-1]) if key.size else np.zeros(0, dtype=bool)
+    owner = slot[run]
+    new = np.append(True, (owner[1:] != owner[:-1]) | (part[1:] != part[:-1])) if run.size else np.zeros(0, dtype=bool)
     head = np.flatnonzero(new)
-    cuts = np.append(head, key.size)
-    total = np.append(0, np.cumsum(piece_windows))
-    last_start = piece_start + (piece_windows - 1) * stride
-    tile_slot = slot[run][head]
-    used = np.bincount(tile_slot, minlength=layout.num_slots)
-    first_of_slot = np.cumsum(used) - used
-    return Tiles(
-        slot=tile_slot,
-        part=np.arange(head.size) - first_of_slot[tile_slot],
-        num_parts=used[tile_slot],
-        step_start=piece_start[head],
-        step_stop=last_start[cuts[1:] - 1] + length,
-        num_windows=total[cuts[1:]] - total[cuts[:-1]],
-        piece_cuts=cuts,
-        piece_start=piece_start.astype(np.int32),
-        piece_windows=piece_windows,
-        stride=stride,
-    )
+    start = (begin[run] + skipped * stride).astype(np.int32)
+    return [owner[head], np.diff(np.append(head, run.size)), start, reach - skipped]

@@ -4,12 +4,10 @@ The index keeps the windows of its own shape and policies; any other shape or po
 runs by the same rule (:mod:`headrace.schemas.windows`), with no rescan.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace.loader.catalog import Index
@@ -53,12 +51,13 @@ def load_windows(index: Index, spec: ServeSpec) -> Windows:
     parts = []
     for number, (dataset_id, basins) in enumerate(zip(spec.dataset_ids, spec.basins, strict=True)):
         if _as_indexed(index.config, spec, dataset_id):
-            table = index.fetch("windows", split=spec.split, dataset_ids=[dataset_id])
+            table = index.fetch("window_runs", split=spec.split, dataset_id=dataset_id)
             columns = {name: table.column(name).to_numpy() for name in ("basin", "start", "stop", "num_windows")}
         else:
             columns = _work_out(index, spec, dataset_id)
-        chosen = np.isin(columns["basin"], basins)
-        columns = {name: values[chosen] for name, values in columns.items()}
+        chosen = np.zeros(max(columns["basin"].max(initial=-1), basins.max(initial=-1)) + 1, dtype=bool)
+        chosen[basins] = True
+        columns = {name: values[chosen[columns["basin"]]] for name, values in columns.items()}
         columns["dataset"] = np.full(columns["basin"].shape, number, dtype=np.int16)
         parts.append(columns)
     joined = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
@@ -96,7 +95,6 @@ def _work_out(index: Index, spec: ServeSpec, dataset_id: str) -> dict[str, NDArr
     }
     targets = [n for n in index.config.names("target") if ("target", n) in present]
     inputs = [n for n in dropping_inputs(index.config, spec.missing, dataset_id) if ("input", n) in present]
-    runs = index.fetch("runs", dataset_id=dataset_id, variables=[*targets, *inputs])
     basins = index.fetch("basins", dataset_id=dataset_id)
     in_split = [spec.split in s.split(",") for s in basins.column("splits").to_pylist()]
     found = find_windows(
@@ -105,18 +103,14 @@ def _work_out(index: Index, spec: ServeSpec, dataset_id: str) -> dict[str, NDArr
         segments=index.time_axis(dataset_id).ranges(),
         basins=basins.column("basin").to_numpy()[np.array(in_split, dtype=bool)],
         num_basins=basins.num_rows,
-        targets=_intervals(runs, targets),
-        inputs=_intervals(runs, inputs),
+        targets=[_intervals(index, dataset_id, name) for name in targets],
+        inputs=[_intervals(index, dataset_id, name) for name in inputs],
         target_policy=spec.missing.target_nan_policy if spec.split == "train" else "keep",
     )
     return {name: getattr(found.runs, name) for name in ("basin", "start", "stop", "num_windows")}
 
 
-def _intervals(runs: pa.Table, names: Sequence[str]) -> list[Intervals]:
-    variable = runs.column("variable").to_numpy(zero_copy_only=False)
-    columns = {name: runs.column(name).to_numpy().astype(np.int64) for name in ("basin", "start", "stop")}
-    found = []
-    for name in names:
-        rows = variable == name
-        found.append(Intervals(row=columns["basin"][rows], start=columns["start"][rows], stop=columns["stop"][rows]))
-    return found
+def _intervals(index: Index, dataset_id: str, name: str) -> Intervals:
+    runs = index.fetch("runs", dataset_id=dataset_id, variable=name)
+    row, start, stop = (column.to_numpy().astype(np.int64) for column in runs.columns)
+    return Intervals(row=row, start=start, stop=stop)

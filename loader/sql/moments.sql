@@ -1,4 +1,4 @@
-SELECT variable, basin, count, mean, m2, min, max
+SELECT basin, count, mean, m2, min, max
 FROM moments
-WHERE dataset_id = $dataset_id AND list_contains($variables, variable) AND start >= $start AND stop <= $stop
-ORDER BY variable, basin, start
+WHERE dataset_id = $dataset_id AND variable = $variable AND start >= $start AND stop <= $stop
+ORDER BY basin, start

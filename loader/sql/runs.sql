@@ -1,4 +1,4 @@
-SELECT variable, basin, start, stop
+SELECT basin, start, stop
 FROM runs
-WHERE dataset_id = $dataset_id AND list_contains($variables, variable)
-ORDER BY variable, basin, start
+WHERE dataset_id = $dataset_id AND variable = $variable
+ORDER BY basin, start
