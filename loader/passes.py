@@ -97,7 +97,7 @@ def _groups(
     rows: NDArray[np.int64], count: NDArray[np.int64], room: int, usual: int
 ) -> list[tuple[NDArray[np.int64], int]]:
     """Cut a pass into groups of stretches that a round has room for, each with the number of slices it is taken in."""
-    number = (np.cumsum(rows) - rows) // max(room, 1)
+    number = (np.cumsum(rows) - rows) // max(room - int(rows.max(initial=0)), 1)
     cuts = np.flatnonzero(np.diff(number)) + 1
     if usual * (cuts.size + 1) >= int(count.sum()):  # a stretch fills whole rounds
         return [(np.arange(rows.size), 1)]

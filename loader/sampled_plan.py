@@ -18,8 +18,8 @@ from headrace.loader.tiles import FIRST_PASS_ROUNDS, Tiles
 from headrace.loader.uses import Uses
 from headrace.schemas.config import SamplingConfig
 
-_TRIES = 32
-"""Numbers of rounds tried before the even shares of data sets are given up for rounds that fit."""
+_MOST_ROUNDS = 8
+"""Times the fewest rounds at which the even shares of data sets are given up for rounds that fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ def _by_quota(
     for number, wanted in enumerate(quota.tolist()):
         own = chosen.take(dataset == number)
         rows = tiles.num_rows[own.tile]
-        room = int(rows.sum()) if resident else round_steps * wanted // total
+        room = 2 * int(rows.sum()) if resident else round_steps * wanted // total
         data = DatasetWindows(number=number, stretches=own, slot=tiles.slot[own.tile], rows=rows, room=room)
         stretches, turn = windows_of_epoch(data, wanted, seed, epoch)
         taken.append(_unplaced(stretches, number, turn))
@@ -159,7 +159,8 @@ def _bounded_rounds(tiles: Tiles, taken: list[Uses], round_steps: int) -> Uses:
     """Cut into rounds within their size: even ones, or where whole tiles of every data set are too much, any."""
     tile = np.unique(np.concatenate([uses.stretches.tile for uses in taken]))
     rounds = max(int(-(-tiles.num_rows[tile].sum() // round_steps)), 1)
-    for _ in range(_TRIES):
+    most_rounds = _MOST_ROUNDS * rounds
+    while rounds <= most_rounds:
         uses = _even_rounds(taken, rounds)
         held, _ = _tiles_of_rounds(uses, tiles)
         most = int(np.bincount(held // tiles.slot.size, weights=tiles.num_rows[held % tiles.slot.size]).max())
