@@ -37,6 +37,8 @@ class Progress:
         Windows of this epoch; another process may have begun it with other numbers.
     consumed
         Windows handed out.
+    all_served
+        Whether the last batch was handed out; who knows the number of batches need not ask for one more.
     """
 
     def __init__(self, totals: tuple[int, ...]) -> None:
@@ -47,6 +49,7 @@ class Progress:
         """Go to the start of an epoch."""
         self.epoch, self.totals = epoch, self._own
         self.consumed = self._begin_at = (0,) * len(self._own)
+        self.all_served = False
 
     def take(self, state: LoaderState, *, go_on: bool) -> None:
         """Go to where a state lies; where its epoch cannot go on here, to the same end of the own one."""
@@ -67,6 +70,11 @@ class Progress:
         }
 
     def begin(self) -> tuple[int, ...]:
-        """Return where an iteration begins: where a state left off, but only once, else at the start."""
+        """Return where an iteration begins: where a state left off, but only once, else at the start.
+
+        After an epoch whose last batch was handed out it is the start of the next one.
+        """
+        if self.all_served:
+            self.start(self.epoch + 1)
         self.consumed, self._begin_at = self._begin_at, (0,) * len(self._own)
         return self.consumed

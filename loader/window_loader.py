@@ -165,8 +165,8 @@ class WindowLoader(ServedSplit):
     def __iter__(self) -> Iterator[Batch]:
         """Serve the present epoch; when it ends the next one is due.
 
-        After :meth:`load_state_dict` the first iteration serves what remained. After an early ``break`` the next
-        iteration starts the same epoch again. A new iteration ends one that is under way.
+        After :meth:`load_state_dict` the first iteration serves what remained. After a ``break`` before the last batch
+        the next iteration starts the same epoch again. A new iteration ends one that is under way.
         """
         engine = self._checked_engine()
         self._stop_stream()
@@ -186,7 +186,7 @@ class WindowLoader(ServedSplit):
         try:
             self._checked_engine()  # another thread may have closed the loader before it knew of this stream
             for number, (batch, _) in enumerate(self._transfer.batches(stream)):
-                progress.consumed = cuts.consumed_after(number)
+                progress.consumed, progress.all_served = cuts.consumed_after(number), number + 1 == len(cuts)
                 yield batch
                 if self._stream is not stream:
                     raise RuntimeError(_OVER)

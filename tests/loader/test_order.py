@@ -64,6 +64,17 @@ def test_after_a_break_the_same_epoch_starts_again(index, budget):
             loader.set_epoch(0)
 
 
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_who_takes_all_batches_and_asks_for_no_more_gets_the_next_epoch(index, drop_last):
+    """As Lightning does, which counts batches."""
+    with opened(index, drop_last=drop_last) as loader:
+        epochs = [epoch_of(loader) for _ in range(3)]
+        loader.set_epoch(0)
+        for epoch in epochs[:2]:
+            assert [windows_of(batch) for batch in islice(loader, len(loader))] == epoch
+        assert epoch_of(loader) == epochs[2]
+
+
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_an_iterator_kept_after_a_break_does_not_disturb_the_next(index, budget):
     with opened(index, budget) as loader:
