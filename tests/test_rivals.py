@@ -49,6 +49,9 @@ def test_a_side_serves_every_window_once_and_counts_them(job, program, settings)
     row = side({**job, "settings": settings})
     assert row["windows"] == 3 * (100 - LENGTH + 1)
     assert row["windows_per_second"] == pytest.approx(row["windows"] / row["seconds"])
+    first = 1 if settings.get("in_memory") is False else job["batch_size"]
+    later = (row["windows"] - first) / (row["seconds"] - row["first_seconds"])
+    assert row["later_windows_per_second"] == pytest.approx(later)
     assert 0 <= row["first_seconds"] <= row["seconds"]
     assert row["setup_seconds"] > 0
 
@@ -85,8 +88,8 @@ def rates(monkeypatch, table):
         if rate is None:
             return {"error": "nothing within 1 s"}
         return {
-            "windows_per_second": rate, "setup_seconds": 1.5, "first_seconds": 0.1, "windows": 10, "seconds": 2.0,
-            "peak_rss_bytes": 2**30,
+            "windows_per_second": rate, "later_windows_per_second": rate + 1, "setup_seconds": 1.5,
+            "first_seconds": 0.1, "windows": 10, "seconds": 2.0, "peak_rss_bytes": 2**30,
         }  # fmt: skip
 
     monkeypatch.setattr(measure, "_ask", answer)
@@ -131,7 +134,7 @@ def test_the_page_names_the_rival_that_comes_closest_and_what_failed(monkeypatch
     rows = [row | common for row in rows_of(monkeypatch, tmp_path, RATES)[0]]
     stores = report.by_store([*rows, *rows])
     page = report.page(stores, "picture.png")
-    assert "| other | best of the grid: workers 2 | 300 | 300 to 300 | 3.00 × | 1.5 | 1.00 |" in page
+    assert "| other | best of the grid: workers 2 | 300 | 300 to 300 | 301 | 3.00 × | 1.5 | 1.00 |" in page
     assert "| third | defaults: workers 0 | none: nothing within 1 s |" in page
     assert "Closest: other (best of the grid), of which Headrace is 3.0 ×." in page
     report.draw(stores).savefig(tmp_path / "picture.png")

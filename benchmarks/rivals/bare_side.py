@@ -26,10 +26,12 @@ def side(job: Job) -> Row:
         torch.set_num_threads(1)
         out = torch.empty(batch_size, length * width)
         first = 0
-        while time.perf_counter() - start < job["seconds"]:
+        while True:
             torch.index_select(view, 0, rows[first : first + batch_size], out=out)
             served[number] += batch_size
             first = (first + batch_size) % rows.shape[0]
+            if time.perf_counter() - start >= job["seconds"]:
+                return
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(len(served))]
     for thread in threads:
@@ -43,6 +45,7 @@ def side(job: Job) -> Row:
         "windows": sum(served),
         "seconds": passed,
         "windows_per_second": sum(served) / passed,
+        "later_windows_per_second": sum(served) / passed,
     }
 
 

@@ -52,11 +52,12 @@ def serve(batches: Iterable[Any], size_of: Callable[[Any], int], seconds: float,
     """
     setup = clock.seconds()
     start = time.perf_counter()
-    windows, first = 0, 0.0
+    windows, first_windows, first = 0, 0, 0.0
     for batch in batches:
         windows += size_of(batch)
         passed = time.perf_counter() - start
-        first = first or passed
+        if first_windows == 0:
+            first_windows, first = windows, passed
         if passed >= seconds:
             break
     passed = time.perf_counter() - start
@@ -66,6 +67,7 @@ def serve(batches: Iterable[Any], size_of: Callable[[Any], int], seconds: float,
         "windows": windows,
         "seconds": passed,
         "windows_per_second": windows / passed,
+        "later_windows_per_second": (windows - first_windows) / (passed - first) if windows > first_windows else None,
     }
 
 

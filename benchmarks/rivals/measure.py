@@ -129,9 +129,16 @@ def _collected(entry: _Entry, rows: Sequence[Row], swept: Sequence[Row]) -> Row:
         "role": entry.role,
         "settings": entry.settings,
         "grid": list(swept),
-        "windows_per_second": [r["windows_per_second"] for r in rated],
     }
-    for name in ("setup_seconds", "first_seconds", "windows", "seconds", "peak_rss_bytes"):
+    for name in (
+        "windows_per_second",
+        "later_windows_per_second",
+        "setup_seconds",
+        "first_seconds",
+        "windows",
+        "seconds",
+        "peak_rss_bytes",
+    ):
         row[name] = [r[name] for r in rated]
     if not rated:
         row["error"] = rows[-1]["error"]

@@ -66,8 +66,9 @@ def _store_section(store: str, rows: Sequence[Row]) -> list[str]:
         f"{first['processor']} with {first['cores']} cores, {first['memory_gib']} GiB; "
         f"{first['limits']['seconds']:g} s a side and repeat, {first['limits']['sweep_seconds']:g} s a setting.",
         "",
-        "| side | settings | windows/s, median | spread | Headrace is | set-up, s | peak memory without workers, GiB |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| side | settings | windows/s, median | spread | after the first batch | Headrace is | set-up, s "
+        "| peak memory without workers, GiB |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     lines += [_line(row, ours) for row in rows]
     return [*lines, "", *_weakest(rows, ours)]
@@ -78,14 +79,15 @@ def _line(row: Row, ours: float | None) -> str:
     head = f"| {row['side']} | {row['role']}: {settings} |"
     rates = row["windows_per_second"]
     if not rates:
-        return f"{head} none: {row['error']} | | | | |"
+        return f"{head} none: {row['error']} | | | | | |"
     rate = statistics.median(rates)
     times = "" if ours is None else f"{ours / rate:,.2f} ×"
     setup = statistics.median(row["setup_seconds"])
     peak = max(row["peak_rss_bytes"]) / 2**30
-    return (
-        f"{head} {_short(rate)} | {_short(min(rates))} to {_short(max(rates))} | {times} | {setup:.1f} | {peak:.2f} |"
-    )
+    later = [value for value in row["later_windows_per_second"] if value is not None]
+    rest = _short(statistics.median(later)) if later else "one batch only"
+    spread = f"{_short(min(rates))} to {_short(max(rates))}"
+    return f"{head} {_short(rate)} | {spread} | {rest} | {times} | {setup:.1f} | {peak:.2f} |"
 
 
 def _short(rate: float) -> str:

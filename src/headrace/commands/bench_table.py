@@ -60,10 +60,10 @@ def quality_table(quality: Mapping[str, Any]) -> Table:
     for key, text in _MIXED.items():
         table.add_row(
             text,
-            f"{quality[key]:.1f}",
-            f"{quality[f'{key}_perfect']:.1f}",
+            _short(quality[key]),
+            _short(quality[f"{key}_perfect"]),
             f"{quality[f'{key}_ratio']:.2f}",
-            " ".join(f"{tenth[key]:.1f}" for tenth in tenths),
+            " ".join(_short(tenth[key]) for tenth in tenths),
         )
     return table
 
@@ -97,6 +97,11 @@ def _reading(row: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         ),
         ("peak memory", human_nbytes(row["peak_rss_bytes"]), "of the process, PyTorch included"),
     ]
+
+
+def _short(value: float) -> str:
+    """Return a mean for people, so that those of ten tenths fit on a line."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
 
 
 def _seconds(value: float) -> str:
