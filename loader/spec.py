@@ -214,7 +214,7 @@ def _choose_datasets(index: Index, datasets: Sequence[str] | None) -> tuple[str,
     return tuple(d for d in known if d in wanted)
 
 
-def _listed(names: Sequence[str], where: str) -> list[str]:
+def _listed(names: object, where: str) -> list[str]:
     """Return names as a list of text; a bare text would be taken letter by letter."""
     if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(n, str) for n in names):
         raise ConfigError(
