@@ -66,7 +66,7 @@ class BufferedRounds(ABC):
         self.open(range(0))
 
     def open(self, numbers: range) -> None:
-        """Begin a pass over some rounds: both buffers are free, and what an earlier one could not read is read again."""
+        """Begin a pass over some rounds: both buffers are free, and failed reads of an earlier one are tried again."""
         self._reader.new_pass()
         self._used: dict[int, Rows] = {}
         self._free: queue.SimpleQueue[Rows | None] = queue.SimpleQueue()
@@ -210,7 +210,7 @@ class RereadRounds(BufferedRounds):
         if not self._said:
             self._said = True
             logger.warning(
-                "cache_dir is off and the split does not fit memory_budget: in an epoch of %d rounds each chunk is read "
+                "cache_dir is off and the split does not fit memory_budget: an epoch of %d rounds reads each chunk "
                 "%.1f times",
                 plan.num_rounds,
                 reads_per_chunk(plan, self._tiles, self._layout, self._datasets),

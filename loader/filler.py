@@ -22,7 +22,7 @@ from headrace.store import StoredArray
 
 _BLOCK_VALUES = 32_768
 """Values of one variable handled at once: 128 KiB of float32 fit the second-level cache with their temporaries."""
-_RAW_NBYTES = 96 * 2**20
+_RAW_NBYTES = 64 * 2**20
 """Raw bytes that all readers hold together, besides one decoded chunk each."""
 
 
