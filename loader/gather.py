@@ -176,7 +176,7 @@ class Gatherer:
         layout = self._shape.layout
         columns = (row, row + self._shape.window.warmup_length, slot, layout.dataset[slot].astype(np.int32),
                    layout.basin[slot], start)  # fmt: skip
-        cut = [torch.from_numpy(column).split(sizes.tolist()) for column in columns]
+        cut = [torch.split(torch.from_numpy(column), sizes.tolist()) for column in columns]
         for i, (x_row, y_row, of_slot, dataset, basin, begun) in enumerate(zip(*cut, strict=True)):
             edges = np.clip(cuts[first[i] : last[i] + 2], *slices[i])
             yield Places(

@@ -81,18 +81,18 @@ class PieceFinder:
         cells = _CELLS_PER_PIECE * done.size
         self._shift = max(int(done[-1]).bit_length() - cells.bit_length(), 0)
         edges = np.arange((int(done[-1]) >> self._shift) + 1) << self._shift
-        self._guess = np.searchsorted(done, edges, side="right") - 1
+        self._guess: NDArray[np.int64] = np.searchsorted(done, edges, side="right") - 1
 
     def __call__(self, windows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the piece of each window, int64 like ``windows``, which lie in [0, windows of the round)."""
-        piece = self._guess[windows >> self._shift]
+        piece: NDArray[np.int64] = self._guess[windows >> self._shift]
         for _ in range(_STEPS):
             beyond = windows >= self._done[piece + 1]
             if not beyond.any():
                 return piece
             piece += beyond
-        beyond = np.flatnonzero(windows >= self._done[piece + 1])  # many short pieces lie close together
-        piece[beyond] = np.searchsorted(self._done, windows[beyond], side="right") - 1
+        left = np.flatnonzero(windows >= self._done[piece + 1])  # many short pieces lie close together
+        piece[left] = np.searchsorted(self._done, windows[left], side="right") - 1
         return piece
 
 
