@@ -42,7 +42,7 @@ def section(store: SyntheticStore, **changes: Any) -> dict[str, Any]:
 
 
 def check(folder: Path, datasets: dict[str, Any], split: str = "train", **sections: Any) -> OracleLoader:
-    """Index the data sets and hold two epochs, one of them spilling, to the oracle."""
+    """Index the data sets and hold two epochs, one of them spilling, and windows by number to the oracle."""
     config = parse_config({"datasets": datasets, "window": WINDOW, **sections})
     oracle = OracleLoader(config, split)
     with headrace.open_index(build_here(config, folder / "index")) as index:
@@ -50,6 +50,8 @@ def check(folder: Path, datasets: dict[str, Any], split: str = "train", **sectio
             with headrace.WindowLoader(index, split, batch_size=37, memory_budget=budget, num_workers=2) as loader:
                 check_epoch(list(loader), oracle, loader)
                 assert (loader.x_names, loader.y_names) == (oracle.x_names, oracle.y_names)
+        dataset = headrace.WindowDataset(index, split)
+        check_epoch([dataset.__getitems__(range(len(dataset))).batch], oracle, dataset)
     return oracle
 
 
@@ -215,7 +217,7 @@ def test_what_never_varies_keeps_its_unit_and_is_named_once(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, logger="headrace.loader"):
         check(tmp_path, {"a": section(store)}, normalization={"method": "standard"})
     named = [r.getMessage() for r in caplog.records if r.name.startswith("headrace.loader")]
-    assert len([text for text in named if "rain of a never varies" in text]) == 2  # one for each of two loaders
+    assert len([text for text in named if "rain of a never varies" in text]) == 3  # two loaders and a data set
     assert not [text for text in named if "flow" in text]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.loader import Batch, WindowLoader
+from headrace.loader import Batch, WindowDataset, WindowLoader
 from headrace.schemas.config import Config, MissingConfig, NormalizationConfig
 from headrace.schemas.windows import WindowSpec
 from oracle import Values, Window, column, list_windows, read_dataset
@@ -184,7 +184,7 @@ def windows_of(batch: Batch) -> list[Window]:
     return list(zip(*columns, strict=True))
 
 
-def check_batch(batch: Batch, oracle: OracleLoader, loader: WindowLoader) -> None:
+def check_batch(batch: Batch, oracle: OracleLoader, loader: WindowLoader | WindowDataset) -> None:
     """Compare every value of a batch; only the rounding of float32 is allowed for."""
     windows = windows_of(batch)
     wanted = {n: np.stack([getattr(oracle, n)(w) for w in windows]) for n in ("x", "y", "static", "x_error", "y_error")}
@@ -207,7 +207,7 @@ def _close(name: str, got: NDArray[np.float32], wanted: Values, error: Values) -
         raise AssertionError(f"{name}{list(place)}: got {got[place]}, wanted {wanted[place]} ± {error[place]}")
 
 
-def check_epoch(batches: Sequence[Batch], oracle: OracleLoader, loader: WindowLoader) -> None:
+def check_epoch(batches: Sequence[Batch], oracle: OracleLoader, loader: WindowLoader | WindowDataset) -> None:
     """Every window exactly once, every value right."""
     served = [w for batch in batches for w in windows_of(batch)]
     assert sorted(served) == sorted(oracle.windows)
