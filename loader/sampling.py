@@ -115,7 +115,7 @@ def quotas(
     }[sampling.mode]
     share = np.where(available > 0, by, 0.0)
     wanted = length * (share / share.sum())
-    quota = np.floor(wanted).astype(np.int64)
+    quota: NDArray[np.int64] = np.floor(wanted).astype(np.int64)
     order = np.argsort(quota - wanted, kind="stable")
     quota[order[: length - int(quota.sum())]] += 1
     return quota
