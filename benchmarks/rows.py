@@ -33,5 +33,6 @@ def append(path: Path | None, rows: list[dict[str, object]]) -> None:
 
 
 def _commit() -> str:
-    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    found = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
     return found.stdout.strip() or "unknown"
