@@ -71,6 +71,7 @@ def resolve_settings(
     cache_dir: object,
     cache_limit: str | int | None,
     device_memory_budget: str | int | None,
+    cuda_prefetch_batches: object,
     timeout: object,
     rank_local: object,
 ) -> Settings:
@@ -96,7 +97,10 @@ def resolve_settings(
         cache_dir=folder("cache_dir", defaults.cache_dir if cache_dir is None else cache_dir),
         cache_limit_nbytes=None if limit is None else parse_nbytes(limit, "cache_limit"),
         device_budget_nbytes=None if room is None else parse_nbytes(room, "device_memory_budget"),
-        cuda_prefetch_batches=defaults.cuda_prefetch_batches,
+        cuda_prefetch_batches=whole_number(
+            "cuda_prefetch_batches",
+            defaults.cuda_prefetch_batches if cuda_prefetch_batches is None else cuda_prefetch_batches,
+        ),
         timeout=seconds("timeout", defaults.timeout if timeout is None else timeout),
         rank_local=yes_or_no("rank_local", rank_local),
     )

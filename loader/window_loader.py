@@ -74,6 +74,8 @@ class WindowLoader(ServedSplit):
     device_memory_budget
         Bytes of a GPU's memory for decoded rows, such as ``8GiB``; None is a quarter of what is free. Windows are
         gathered on the GPU if the split, or two rounds of it, fit; otherwise batches are copied there ahead of use.
+    cuda_prefetch_batches
+        Batches on their way to the GPU in that case.
     timeout
         Seconds to wait for a batch before an error; None waits for ever unless the configuration says otherwise.
     rank_local
@@ -113,6 +115,7 @@ class WindowLoader(ServedSplit):
         cache_dir: str | None = None,
         cache_limit: str | int | None = None,
         device_memory_budget: str | int | None = None,
+        cuda_prefetch_batches: int | None = None,
         timeout: float | None = None,
         rank_local: bool = False,
         weights: Mapping[str, float] | None = None,
@@ -126,7 +129,8 @@ class WindowLoader(ServedSplit):
             settings = self._settings = resolve_settings(
                 index.config.loader, batch_size=batch_size, seed=seed, device=device, memory_budget=memory_budget,
                 drop_last=drop_last, num_workers=num_workers, cache_dir=cache_dir, cache_limit=cache_limit,
-                device_memory_budget=device_memory_budget, timeout=timeout, rank_local=rank_local,
+                device_memory_budget=device_memory_budget, cuda_prefetch_batches=cuda_prefetch_batches, timeout=timeout,
+                rank_local=rank_local,
             )  # fmt: skip
             self.split, self.device, self.timeout = split, settings.device, settings.timeout
             self.batch_size, self.drop_last = settings.batch_size, settings.drop_last

@@ -16,6 +16,7 @@ from headrace.loader.buffered_rounds import RoundClosedError
 from headrace.loader.device import CopyBatches, GatherOnDevice, StayOnHost
 from headrace.loader.device_rounds import merged
 from headrace.loader.upload import Upload
+from headrace.schemas.errors import ConfigError
 from lazy_lane import LazyLane
 from oracle_loader import windows_of
 
@@ -97,6 +98,12 @@ def test_what_fits_decides_and_a_quarter_of_the_free_memory_is_the_default(index
         with opened(index) as loader:
             needed[free] = type(loader._transfer)
     assert list(needed.values()) == [CopyBatches, CopyBatches, GatherOnDevice, GatherOnDevice]
+
+
+def test_what_is_no_size_or_number_is_refused_by_name(index):
+    for wrong in ({"device_memory_budget": "much"}, {"cuda_prefetch_batches": 0}):
+        with pytest.raises(ConfigError, match=next(iter(wrong))):
+            opened(index, **wrong)
 
 
 def made(number: int) -> headrace.Batch:

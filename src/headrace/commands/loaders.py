@@ -54,6 +54,8 @@ def open_loader(
         num_workers=settings.num_workers,
         cache_dir=settings.cache_dir,
         cache_limit=settings.cache_limit,
+        device_memory_budget=settings.device_memory_budget,
+        cuda_prefetch_batches=settings.cuda_prefetch_batches,
         timeout=settings.timeout,
     )
 
