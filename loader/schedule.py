@@ -86,7 +86,7 @@ class EpochPlan:
             arrays += self.uses.content()
         content = hashlib.sha256()
         for array in arrays:
-            content.update(memoryview(np.ascontiguousarray(array, dtype="<i8")))
+            content.update(np.ascontiguousarray(array, dtype="<i8").data)
         return content.hexdigest()[:16]
 
 
@@ -129,7 +129,7 @@ def plan_epoch(
         cuts = _even_cuts(tiles.num_windows[order], rounds)
     else:
         cuts = bounded_cuts(tiles.num_rows[order], round_steps)
-    total = np.append(0, np.cumsum(tiles.num_windows[order]))
+    total = _sums_before(tiles.num_windows[order])
     return EpochPlan(
         seed=seed,
         epoch=epoch,
@@ -156,7 +156,10 @@ def _shuffled_order(
     group = of_slot if by_column else np.unique(column >> 32, return_inverse=True)[1]
     turn = hash_floats(derive_key(seed, epoch, _TURNS), int(group.max(initial=0)) + 1)
     offset = (random_ranks(group, derive_key(seed, epoch, _OFFSETS)) + turn[group]) / np.bincount(group)[group]
-    place = (rank + offset[tiles.slot]) / tiles.num_parts
+    place = offset[tiles.slot]
+    place += rank
+    del rank  # at 10⁷ tiles every array counts
+    place /= tiles.num_parts
     if by_column:
         dataset = names >> 32
         position = random_ranks(dataset, derive_key(seed, epoch, _COLUMNS))
@@ -191,6 +194,13 @@ def random_ranks(group: NDArray[np.int64], key: int) -> NDArray[np.int64]:
     return rank
 
 
+def _sums_before(values: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the sum of the values before each place, and of all: int64 [N + 1]."""
+    sums = np.zeros(values.size + 1, dtype=np.int64)
+    np.cumsum(values, out=sums[1:])
+    return sums
+
+
 def _even_cuts(windows: NDArray[np.int64], rounds: int) -> NDArray[np.int64]:
     """Cut into at most ``rounds`` stretches of about equal numbers of windows, none empty."""
     if windows.size == 0:
@@ -201,11 +211,11 @@ def _even_cuts(windows: NDArray[np.int64], rounds: int) -> NDArray[np.int64]:
     return np.unique(np.concatenate([[0], inner, [windows.size]])).astype(np.int64)
 
 
-def bounded_cuts(rows: NDArray[np.int64], round_steps: int) -> NDArray[np.int64]:
+def bounded_cuts(rows: NDArray[np.integer], round_steps: int) -> NDArray[np.int64]:
     """Cut into the fewest rounds of about equal rows, none above ``round_steps``."""
     if rows.size == 0:
         return np.zeros(1, dtype=np.int64)
-    done = np.append(0, np.cumsum(rows))
+    done = _sums_before(rows)
     for rounds in range(max(int(-(-done[-1] // round_steps)), 1), rows.size + 1):
         wanted = done[-1] * np.arange(1, rounds) / rounds
         cuts = np.unique(np.concatenate([[0], np.searchsorted(done, wanted, side="left"), [rows.size]]))

@@ -31,7 +31,7 @@ class Tiles:
     slot
         int64 [N], ascending: slot of the tile.
     step_start, step_stop
-        int64 [N], steps that the tile's windows need.
+        int [N], steps that the tile's windows need; int32 where they come from :func:`cut_tiles`.
     num_windows
         int64 [N].
     piece_cuts
@@ -39,18 +39,18 @@ class Tiles:
     piece_start
         int32 [M], first start of each piece (a run of starts inside one tile).
     piece_windows
-        int64 [M], windows of each piece.
+        int [M], windows of each piece; int32 where they come from :func:`cut_tiles`.
     stride
         Steps between starts.
     """
 
     slot: NDArray[np.int64]
-    step_start: NDArray[np.int64]
-    step_stop: NDArray[np.int64]
+    step_start: NDArray[Any]
+    step_stop: NDArray[Any]
     num_windows: NDArray[np.int64]
     piece_cuts: NDArray[np.int64]
     piece_start: NDArray[np.int32]
-    piece_windows: NDArray[np.int64]
+    piece_windows: NDArray[Any]
     stride: int
 
     @property
@@ -67,7 +67,8 @@ class Tiles:
     @property
     def num_rows(self) -> NDArray[np.int64]:
         """int64 [N], pool rows of each tile."""
-        return self.step_stop - self.step_start
+        rows: NDArray[np.int64] = np.subtract(self.step_stop, self.step_start, dtype=np.int64)
+        return rows
 
 
 def tile_starts(layout: Layout, length: int, round_steps: int) -> int:
@@ -107,8 +108,8 @@ def cut_tiles(windows: Windows, layout: Layout, length: int, starts_per_tile: in
     final = cuts[1:] - 1
     return Tiles(
         slot=slot,
-        step_start=start[cuts[:-1]].astype(np.int64),
-        step_stop=start[final] + (count[final] - 1) * windows.stride + length,
+        step_start=start[cuts[:-1]],
+        step_stop=start[final] + (count[final] - 1) * np.int32(windows.stride) + np.int32(length),
         num_windows=num_windows,
         piece_cuts=cuts,
         piece_start=start,
@@ -123,8 +124,7 @@ def _cut_runs(windows: Windows, layout: Layout, size: NDArray[np.int64], rows: s
     Returns
     -------
     list of NDArray
-        Of each tile its slot (int64) and its pieces (int64); of each piece its first start (int32) and its windows
-        (int64).
+        Of each tile its slot (int64) and its pieces (int64); of each piece its first start and its windows (int32).
     """
     stride, slot = windows.stride, layout.run_slot[rows]
     begin, num_windows = windows.start[rows].astype(np.int64), windows.num_windows[rows]
@@ -142,4 +142,4 @@ def _cut_runs(windows: Windows, layout: Layout, size: NDArray[np.int64], rows: s
     new = np.append(True, (owner[1:] != owner[:-1]) | (part[1:] != part[:-1])) if run.size else np.zeros(0, dtype=bool)
     head = np.flatnonzero(new)
     start = (begin[run] + skipped * stride).astype(np.int32)
-    return [owner[head], np.diff(np.append(head, run.size)), start, reach - skipped]
+    return [owner[head], np.diff(np.append(head, run.size)), start, (reach - skipped).astype(np.int32)]

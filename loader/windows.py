@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace.loader.catalog import Index
@@ -60,7 +61,8 @@ def load_windows(index: Index, spec: ServeSpec) -> Windows:
         columns = {name: values[chosen[columns["basin"]]] for name, values in columns.items()}
         columns["dataset"] = np.full(columns["basin"].shape, number, dtype=np.int16)
         parts.append(columns)
-    joined = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+    joined = {name: np.concatenate([p[name] for p in parts]) if len(parts) > 1 else parts[0][name] for name in parts[0]}
+    pa.default_memory_pool().release_unused()
     return Windows(stride=spec.window.stride, **joined)
 
 
