@@ -16,7 +16,6 @@ from unittest import mock
 
 import numpy as np
 import zarr
-from rows import append, machine
 
 import headrace
 from headrace.indexer import build as build_module
@@ -35,6 +34,8 @@ QUERY = "SELECT variable, count(*) AS runs, sum(stop - start)::BIGINT AS observe
 
 def main() -> None:
     """Run the stages in turn and print their seconds and peak memory."""
+    from rows import append, machine  # not above: it loads PyTorch, which a stage's memory would then hold
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--basins", type=int, default=100_000)
     parser.add_argument("--steps", type=int, default=18_000, help="daily steps; 18,000 give about 10^9 windows")
