@@ -5,7 +5,7 @@ They stand around the host's rounds and look like them. Legend: V columns.
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -96,6 +96,7 @@ class ResidentDeviceRounds:
         self._first_row = layout.base[tiles.slot] + tiles.step_start - layout.first[tiles.slot]
         self._there = np.zeros(tiles.slot.size, dtype=bool)
         self._rows = DeviceRows.of(lane, *shape)
+        self._free = lane.mark()
 
     def open(self, numbers: range) -> None:
         """Begin a pass over some rounds."""
@@ -112,9 +113,8 @@ class ResidentDeviceRounds:
         lacking = lacking[~self._there[lacking]]
         ranges = merged(self._first_row[lacking], self._first_row[lacking] + self._rows_of[lacking])
         pairs = ((self._rows.x, host.x_rows), (self._rows.y, host.y_rows))
-        ready = self._upload.send(
-            ((to[begin:end].flatten(), rows[begin:end].flatten()) for begin, end in ranges for to, rows in pairs), stop
-        )
+        pieces = ((to[begin:end], rows[begin:end]) for begin, end in ranges for to, rows in pairs)
+        ready = _fill(self._rows, self._free, pieces, self._lane, self._upload, stop)
         self._there[lacking] = True
         self._source.release(host)
         return DevicePool(self._lane, self._rows, self._rows.x.shape[0], self._window, ready)
@@ -163,10 +163,8 @@ class BufferedDeviceRounds:
         try:
             buffer, free = self._take(stop.done)
             count = host.x_rows.shape[0]
-            with self._lane.side():
-                self._lane.wait(free)
-            pairs = ((buffer.x[:count], host.x_rows), (buffer.y[:count], host.y_rows))
-            ready = self._upload.send(((to.flatten(), source.flatten()) for to, source in pairs), stop)
+            pieces = ((buffer.x[:count], host.x_rows), (buffer.y[:count], host.y_rows))
+            ready = _fill(buffer, free, pieces, self._lane, self._upload, stop)
         finally:
             self._source.release(host)
         return DevicePool(self._lane, buffer, count, self._window, ready)
@@ -193,6 +191,22 @@ class BufferedDeviceRounds:
             break
         msg = "the epoch was closed"
         raise RoundClosedError(msg)
+
+
+def _fill(
+    buffer: DeviceRows,
+    free: Mark,
+    pieces: Iterable[tuple[torch.Tensor, torch.Tensor]],
+    lane: Lane,
+    upload: Upload,
+    stop: Future[None],
+) -> Mark:
+    """Queue copies of rows to a buffer, after the mark from which on it is free; return the mark after them."""
+    with lane.side():
+        lane.wait(free)
+        lane.keep(buffer.x)
+        lane.keep(buffer.y)
+    return upload.send(((to.flatten(), source.flatten()) for to, source in pieces), stop)
 
 
 def merged(begin: NDArray[np.int64], end: NDArray[np.int64]) -> list[tuple[int, int]]:
