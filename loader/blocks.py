@@ -217,6 +217,8 @@ class BlockCache:
             for first in range(0, slots.size, height):
                 part = slice(first, first + height)
                 values = normalised(opened, v, raw[lines[part]], lost, basins[part], self._scaling[role][grid.dataset])
+                if opened.source.time_order is not None:
+                    values = np.take(values, opened.source.time_order, axis=1)
                 if role == "target":
                     y[part, :, column] = values
                     continue

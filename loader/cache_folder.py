@@ -16,7 +16,7 @@ from pathlib import Path
 
 from headrace.loader.budget import human_nbytes
 from headrace.loader.rows_file import RowsFile, RowsShape, lock_unused, written_by_headrace
-from headrace.loader.storage import refuse_folder, refuse_room
+from headrace.loader.storage import refuse_folder, refuse_room, warn_of_memory
 from headrace.schemas.errors import ConfigError, describe
 
 logger = logging.getLogger(__name__)
@@ -52,6 +52,7 @@ def open_kept_rows(folder: Path, key: str, shape: RowsShape, limit_nbytes: int |
             if found is None:
                 _make_room(folder, shape.nbytes, limit_nbytes)
                 logger.info("decoded rows take %s in %s, where they are kept", human_nbytes(shape.nbytes), folder)
+                warn_of_memory(folder)
                 found = RowsFile.create(path, folder / _UNFINISHED, key, shape)
             os.utime(path)
             return found

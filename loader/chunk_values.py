@@ -34,7 +34,7 @@ def normalised(
     Returns
     -------
     NDArray[np.float32]
-        [S, T], a new array; steps in the order of the mended time axis where there is one.
+        [S, T], a new array; steps as they are stored.
     """
     rule, source = opened.variables[v].rule, opened.source
     assert rule is not None
@@ -42,8 +42,6 @@ def normalised(
     block = decode(raw, rule, area=area)
     for steps in lost:
         block[:, steps] = np.nan
-    if source.time_order is not None:
-        block = np.take(block, source.time_order, axis=1)
     column = opened.columns[v]
     block -= scaling.mean[basins, column][:, None]
     block /= scaling.std[basins, column][:, None]

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.decode import decode
+from headrace.loader.chunk_values import normalised
 from headrace.loader.layout import Layout
 from headrace.loader.memory_gate import MemoryGate
 from headrace.loader.normalize import Scaling
@@ -102,32 +102,9 @@ class RowFiller:
                 picked = values[span]
                 if picked.shape[0] != basins[part].size:
                     picked = picked[lines[part] - span.start]
-                block = self._decoded(opened, v, piece.dataset, picked, lost, basins[part])
+                scaling = self._scaling[opened.variables[v].role][piece.dataset]
+                block = normalised(opened, v, picked, lost, basins[part], scaling)
                 self._place(opened, v, block, stretches, rows)
-
-    def _decoded(
-        self,
-        opened: OpenDataset,
-        v: int,
-        dataset: int,
-        raw: NDArray[np.generic],
-        lost: list[slice],
-        basins: NDArray[np.int32],
-    ) -> NDArray[np.float32]:
-        """Return normalised values of a block of basins, float32 [S, T]; NaN is missing."""
-        variable = opened.variables[v]
-        rule = variable.rule
-        if rule is None:
-            msg = f"{variable.name} has an array and no rule"
-            raise ValueError(msg)
-        area = None if rule.area_array is None else opened.source.areas[rule.area_array][basins]
-        block = decode(raw, rule, area=area)
-        for steps in lost:
-            block[:, steps] = np.nan
-        scaling, column = self._scaling[variable.role][dataset], opened.columns[v]
-        block -= scaling.mean[basins, column][:, None]
-        block /= scaling.std[basins, column][:, None]
-        return block
 
     def _place(
         self, opened: OpenDataset, v: int, block: NDArray[np.float32], stretches: Iterable[Stretch], rows: Rows

@@ -4,6 +4,7 @@ A resident or spilled split has one stretch per slot, a round that is read again
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,11 +52,12 @@ def place_all(layout: Layout) -> Placement:
 
 
 def place_stretches(
-    slot: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64], base: NDArray[np.int64]
+    slot: NDArray[np.int64], first: NDArray[np.integer[Any]], last: NDArray[np.integer[Any]], base: NDArray[np.int64]
 ) -> Placement:
     """Place stretches given in any order."""
     order = np.argsort(slot, kind="stable")
-    return Placement(slot=slot[order], first=first[order], last=last[order], base=base[order])
+    begin, end = first[order].astype(np.int64), last[order].astype(np.int64)
+    return Placement(slot=slot[order], first=begin, last=end, base=base[order])
 
 
 def stretches_of(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future, wait
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,9 @@ class GroupReader:
         with self._lock:
             self._left_over = {number for number, read in self._futures.items() if not read.done()}
 
-    def groups_of(self, slots: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> list[int]:
+    def groups_of(
+        self, slots: NDArray[np.int64], first: NDArray[np.integer[Any]], last: NDArray[np.integer[Any]]
+    ) -> list[int]:
         """Return the groups that hold steps [first, last) of slots, in the order of the slots."""
         needed: dict[int, None] = {}
         for slot, start, stop in zip(slots.tolist(), first.tolist(), last.tolist(), strict=True):

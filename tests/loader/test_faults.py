@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import threading
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,34 @@ def test_a_read_that_fails_after_its_pass_has_ended_is_tried_again(own, budget, 
         timer.start()
         assert sum(len(batch) for batch in loader) == loader.num_windows
         timer.join()
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_chunk_that_is_rewritten_while_it_is_read_makes_the_index_stale(own, budget, monkeypatch):
+    read = StoredArray.read
+
+    def rewrite(array: StoredArray, *place: slice) -> Any:
+        values = read(array, *place)
+        if array.name == "rain" and "river" in array.uri:
+            with_old_times(own.folder / CHUNK, (own.folder / CHUNK).read_bytes() + b"\0")
+        return values
+
+    monkeypatch.setattr(StoredArray, "read", rewrite)
+    with pytest.raises(StaleIndexError, match=f"{CHUNK}\n.*size:mtime"):
+        serve(own, memory_budget=budget)
+
+
+@pytest.mark.parametrize("served", [1, 2])
+def test_only_rounds_that_are_served_are_read_ahead(index, served, monkeypatch):
+    with headrace.WindowLoader(index, "train") as loader:
+        engine, plan = loader._engine, loader.plan()
+        assert engine is not None
+        assert plan.num_rounds > served
+        start, started = engine.reader.start, []
+        monkeypatch.setattr(engine.reader, "start", lambda numbers: started.append(numbers) or start(numbers))
+        engine.rounds.open(range(served))
+        engine.rounds.prepare(plan, 0, Future())
+        assert len(started) == served
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
