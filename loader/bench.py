@@ -104,7 +104,7 @@ def run_bench(
         step = None if make_step is None else make_step(loader)
         on_gpu = loader.device.type == "cuda"
         with UtilizationSampler(torch.cuda.utilization if on_gpu else None) as sampler:
-            times = _serve(loader, steps, step, wait_for_gpu=on_gpu)
+            times = _serve(loader, steps, step, drain=_drain_gpu if on_gpu else None)
         return BenchResult(
             samples_per_second=times.windows / (times.wait_seconds + times.compute_seconds),
             avg_dataloader_wait_seconds=times.wait_seconds / steps,
@@ -132,13 +132,20 @@ class _Times:
     first_wait_seconds: float = 0.0
 
 
-def _serve(loader: WindowLoader, steps: int, step: Step | None, *, wait_for_gpu: bool) -> _Times:
+def _drain_gpu() -> None:
+    """Wait for what this thread queued on the GPU, and for what that waits for; copies of later batches go on."""
+    torch.cuda.current_stream().synchronize()
+
+
+def _serve(loader: WindowLoader, steps: int, step: Step | None, *, drain: Callable[[], None] | None) -> _Times:
     times = _Times()
     batches = _epochs(loader)
     try:
         for number in range(steps):
             asked = time.perf_counter()
             batch = next(batches)
+            if drain is not None:
+                drain()
             arrived = time.perf_counter()
             times.wait_seconds += arrived - asked
             if number == 0:
@@ -146,8 +153,8 @@ def _serve(loader: WindowLoader, steps: int, step: Step | None, *, wait_for_gpu:
             times.windows += len(batch)
             if step is not None:
                 step(batch)
-                if wait_for_gpu:
-                    torch.cuda.synchronize()
+                if drain is not None:
+                    drain()
                 times.compute_seconds += time.perf_counter() - arrived
     finally:
         batches.close()

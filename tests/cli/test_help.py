@@ -26,7 +26,9 @@ def test_every_help_has_an_example(command):
     assert f"headrace {command}" in after or f"{command} " in after if command else "headrace demo" in after
 
 
-@pytest.mark.parametrize("arguments", [[], ["train"], ["evaluate"], ["demo"], ["inspect"], ["sql"], ["build-index"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["train"], ["evaluate"], ["demo"], ["inspect"], ["sql"], ["build-index"], ["bench"]]
+)
 def test_help_imports_nothing_heavy(arguments):
     code = (
         "import sys; sys.argv = ['headrace', *sys.argv[1:]]\n"

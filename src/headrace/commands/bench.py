@@ -35,11 +35,13 @@ _WHOLE = click.IntRange(min=1)
 @click.option("--device", metavar="auto|cpu|cuda", help="Where batches go; auto takes a GPU. [train.device]")
 @click.option(
     "--cuda-prefetch", is_flag=True,
-    help="Copy batches to the GPU ahead of time. This version copies each when it is asked for, and says so.",
+    help="Bring batches to the GPU ahead of use. This version always does, and says so where there is no GPU.",
 )  # fmt: skip
 @click.option(
-    "--cuda-prefetch-batches", type=_WHOLE, default=2, show_default=True, metavar="N", help="How many of them."
-)
+    "--cuda-prefetch-batches", type=_WHOLE, default=2, show_default=True, metavar="N",
+    help="How many of them, with --cuda-prefetch. This version takes the number in the index's configuration, and says "
+    "so where that is another. [loader.cuda_prefetch_batches]",
+)  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Key of the shuffle. [loader.seed]")
 @click.option(
     "--normalization", type=click.Choice(["none", "standard"]), default="none", show_default=True,
@@ -133,7 +135,7 @@ def bench_command(
             ),
             compute=hidden_size is not None,
             prefetch_factor=prefetch_factor,
-            cuda_prefetch_batches=cuda_prefetch_batches if cuda_prefetch else 0,
+            cuda_prefetch_batches=cuda_prefetch_batches if cuda_prefetch else None,
         ),
         json_out=json_out,
         as_json=as_json,

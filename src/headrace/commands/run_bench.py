@@ -50,7 +50,7 @@ class BenchRequest:
     prefetch_factor
         Rounds to read ahead.
     cuda_prefetch_batches
-        Batches to copy to the GPU ahead; 0 where that is not asked for.
+        Batches to copy to the GPU ahead; None where that is not asked for.
     """
 
     config_file: Path | None
@@ -63,7 +63,7 @@ class BenchRequest:
     steps: int
     compute: bool
     prefetch_factor: int
-    cuda_prefetch_batches: int
+    cuda_prefetch_batches: int | None
 
 
 def run(request: BenchRequest, *, json_out: Path | None, as_json: bool) -> None:
@@ -108,6 +108,7 @@ def _measure(request: BenchRequest, console: Console) -> dict[str, Any]:
     folder = ensure_index(config, request.index_folder, console)
     with index_of(config, folder) as index:
         basins = _first_basins(index, config, request.split, request.max_basins)
+        ahead = index.config.loader.cuda_prefetch_batches
 
         def open_loader() -> WindowLoader:
             return WindowLoader(
@@ -116,7 +117,7 @@ def _measure(request: BenchRequest, console: Console) -> dict[str, Any]:
                 normalization=config.normalization, sampling=config.sampling, datasets=list(config.datasets),
                 basins=basins, shuffle=True, drop_last=False, num_workers=config.loader.num_workers,
                 cache_dir=config.loader.cache_dir, cache_limit=config.loader.cache_limit,
-                timeout=config.loader.timeout,
+                device_memory_budget=config.loader.device_memory_budget, timeout=config.loader.timeout,
             )  # fmt: skip
 
         def make_step(loader: WindowLoader) -> TrainingStep:
@@ -128,7 +129,7 @@ def _measure(request: BenchRequest, console: Console) -> dict[str, Any]:
     return {
         **result.as_dict(),
         "advice": advice(result, num_workers=workers, num_threads=threads),
-        "notes": _notes(request, device),
+        "notes": _notes(request, device, ahead),
         "settings": {
             "index": str(folder),
             "datasets": list(config.datasets),
@@ -165,14 +166,18 @@ def _first_basins(index: Index, config: Config, split: Split, most: int | None) 
     return chosen
 
 
-def _notes(request: BenchRequest, device: str) -> list[str]:
-    notes = []
+def _notes(request: BenchRequest, device: str, ahead: int) -> list[str]:
+    """Say which flags changed nothing; ``ahead`` batches are copied to a GPU ahead of use."""
+    notes, asked = [], request.cuda_prefetch_batches
     if request.prefetch_factor != _ROUNDS_AHEAD:
         notes.append(f"--prefetch-factor {request.prefetch_factor}: this version always reads one round ahead.")
-    if request.cuda_prefetch_batches and device == "cpu":
+    if asked is not None and device == "cpu":
         notes.append("--cuda-prefetch: batches stay on the CPU, so nothing is copied ahead.")
-    elif request.cuda_prefetch_batches:
-        notes.append("--cuda-prefetch: this version copies each batch when it is asked for.")
+    elif asked is not None and asked != ahead:
+        notes.append(
+            f"--cuda-prefetch-batches {asked}: batches that are not gathered on the GPU itself are copied {ahead} "
+            "ahead, as the configuration in the index says (loader.cuda_prefetch_batches)."
+        )
     return notes
 
 
