@@ -36,6 +36,10 @@ class Ledger(Protocol):
     def finish(self, number: int) -> bool:
         """Say that the rows of a group are there; True when they were the last."""
 
+    @property
+    def to_be_sealed(self) -> bool:
+        """Whether all rows are there, and may be lost with the power."""
+
     def seal(self) -> None:
         """Make the rows survive a loss of power."""
 
@@ -85,6 +89,8 @@ class GroupReader:
                 self._of_slot[slot].append(number)
         if rows.x.size or rows.y.size:
             filler.fill_without_arrays(rows, self._where)
+        if ledger is not None and ledger.to_be_sealed:  # whoever finished them was killed before it could
+            executor.submit(ledger.seal)
 
     def new_pass(self) -> None:
         """Remember which reads an earlier pass left under way: if one of them fails, the new pass reads again."""

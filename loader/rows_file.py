@@ -118,9 +118,9 @@ class RowsFile:
         return found
 
     @property
-    def sealed(self) -> bool:
-        """Whether all rows were written through to the disk."""
-        return bool(self._header["sealed"])
+    def to_be_sealed(self) -> bool:
+        """Whether all groups are marked and not yet known to be on the disk."""
+        return not self._header["sealed"] and self._complete()
 
     def rows(self) -> Rows:
         """Return the rows, mapped: every process that has the file open sees the same memory."""
@@ -149,11 +149,9 @@ class RowsFile:
     def finish(self, number: int) -> bool:
         """Mark a group; True when all are marked now."""
         os.pwrite(self._fd, b"\1", _PAGE + number)
-        return self.complete
+        return self._complete()
 
-    @property
-    def complete(self) -> bool:
-        """Whether all groups are marked."""
+    def _complete(self) -> bool:
         return os.pread(self._fd, self._shape.num_groups, _PAGE) == b"\1" * self._shape.num_groups
 
     def seal(self) -> None:

@@ -131,6 +131,17 @@ def test_after_a_restart_of_the_host_only_rows_written_through_to_disk_count(joi
     with path.open("r+b") as file:
         file.write(json.dumps(header | {"boot": "an earlier one", "sealed": sealed}).encode().ljust(4096))
     assert serve(joint, tmp_path, oracle) == (0 if sealed else needed)
+    assert json.loads(path.read_bytes()[:4096])["sealed"]
+
+
+def test_rows_whose_writer_was_killed_before_they_were_on_disk_are_written_through_by_the_next(joint, tmp_path, oracle):
+    serve(joint, tmp_path, oracle)
+    path = kept(tmp_path)[0]
+    header = json.loads(path.read_bytes()[:4096])
+    with path.open("r+b") as file:
+        file.write(json.dumps(header | {"sealed": False}).encode().ljust(4096))
+    assert serve(joint, tmp_path, oracle) == 0
+    assert json.loads(path.read_bytes()[:4096]) == header
 
 
 def test_a_file_that_another_host_has_open_is_refused(joint, tmp_path, monkeypatch, oracle):
