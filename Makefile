@@ -27,7 +27,7 @@ demo: $(VENV)/installed ## install into .venv and run the demo on two small synt
 
 test: lint ## install into .venv and run every check: linters, types, import rules, spelling, tests
 	@echo "== pytest"
-	@$(RUN) pytest
+	@$(RUN) pytest --numprocesses logical --dist worksteal
 
 test-all: test ## make test, then the tests that need a network
 	@echo "== pytest -m network"
