@@ -9,6 +9,11 @@ from hypothesis import settings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
+# With a test process per processor, more than one thread in each would only wait for the others; OpenMP, and with it
+# torch, reads this when it is loaded, in the processes that tests start as well.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # A suite started in the background of a shell ignores Ctrl-C, and so would the commands that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

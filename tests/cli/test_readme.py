@@ -1,14 +1,13 @@
 """What the README tells people to type does what it says, on two small data sets."""
 
+import contextlib
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from command_line import write_project
+from command_line import run_headrace, write_project
 from tree import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -21,12 +20,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_project(folder).rename(folder / "basins.yml")
     commands = [line.strip() for line in re.findall(r"^    (headrace .*)$", README, flags=re.MULTILINE)]
     assert [c.split()[1] for c in commands] == ["check", "build-index", "inspect", "train", "evaluate"]
-    for command in commands:
-        arguments = shlex.split(command, comments=True)
-        done = subprocess.run(
-            [sys.executable, "-m", *arguments], cwd=folder, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{command}\n{done.stderr}"
+    with contextlib.chdir(folder):
+        for command in commands:
+            done = run_headrace(*shlex.split(command, comments=True)[1:])
+            assert done.code == 0, f"{command}\n{done.err}"
     return folder
 
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+import torch
 
 import headrace
 from joint_stores import Joint, write_joint
@@ -19,6 +20,15 @@ def joint(tmp_path_factory: pytest.TempPathFactory) -> Joint:
 def index(joint: Joint) -> Iterator[headrace.Index]:
     with headrace.open_index(joint.index) as opened:
         yield opened
+
+
+@pytest.fixture
+def three_intra_op_threads() -> Iterator[None]:
+    """What torch uses outside the loader differs from what gather threads use, whatever the machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)
 
 
 def own_threads() -> list[str]:

@@ -130,6 +130,7 @@ def test_a_consumer_may_write_into_its_batch(index, budget):
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
 
 
+@pytest.mark.usefixtures("three_intra_op_threads")
 def test_gather_threads_compute_alone_and_the_consumer_as_before(index, monkeypatch):
     """Field case E8: many batches at once, one thread each."""
     inside: set[int] = set()
@@ -140,11 +141,10 @@ def test_gather_threads_compute_alone_and_the_consumer_as_before(index, monkeypa
         gather(self, *places)
 
     monkeypatch.setattr(Pool, "gather", counted)
-    before = torch.get_num_threads()
     with opened(index, "1GiB") as loader:
         list(loader)
     assert inside == {1}
-    assert torch.get_num_threads() == before
+    assert torch.get_num_threads() == 3
 
 
 def test_each_stored_chunk_is_read_once_for_all_epochs(index):
