@@ -31,11 +31,11 @@ class Transfer(Protocol):
         """Return the rounds to gather from."""
 
     def gatherer(
-        self, *, plan: EpochPlan, cuts: BatchCuts, rank: int, rounds: RoundQueue, shape: BatchShape
+        self, *, plan: EpochPlan, cuts: BatchCuts, rank: int, rounds: RoundQueue, shape: BatchShape, together: int
     ) -> Gatherer:
-        """Return who makes the batches of an epoch."""
+        """Return who makes the batches of an epoch, where it helps several together."""
 
-    def batches(self, made: Iterable[tuple[Batch, int]]) -> Iterator[tuple[Batch, int]]:
+    def batches(self, made: Iterable[Batch]) -> Iterator[Batch]:
         """Hand out batches in order, ready for the stream that the calling thread computes on."""
 
     def close(self) -> None:
@@ -53,12 +53,14 @@ class StayOnHost:
         return source
 
     def gatherer(
-        self, *, plan: EpochPlan, cuts: BatchCuts, rank: int, rounds: RoundQueue, shape: BatchShape
+        self, *, plan: EpochPlan, cuts: BatchCuts, rank: int, rounds: RoundQueue, shape: BatchShape, together: int
     ) -> Gatherer:
         """Return who makes the batches, in memory that is used again."""
-        return Gatherer(plan=plan, cuts=cuts, rank=rank, rounds=rounds, shape=shape, buffers=self._buffers)
+        return Gatherer(
+            plan=plan, cuts=cuts, rank=rank, rounds=rounds, shape=shape, buffers=self._buffers, together=together
+        )  # fmt: skip
 
-    def batches(self, made: Iterable[tuple[Batch, int]]) -> Iterator[tuple[Batch, int]]:
+    def batches(self, made: Iterable[Batch]) -> Iterator[Batch]:
         """Hand out batches as they are."""
         return iter(made)
 
@@ -86,36 +88,38 @@ class CopyBatches:
         return source
 
     def gatherer(
-        self, *, plan: EpochPlan, cuts: BatchCuts, rank: int, rounds: RoundQueue, shape: BatchShape
+        self, *, plan: EpochPlan, cuts: BatchCuts, rank: int, rounds: RoundQueue, shape: BatchShape, together: int
     ) -> Gatherer:
         """Return who makes the batches, in pinned memory."""
         buffers = _PinnedBuffers(self._lane)
-        return Gatherer(plan=plan, cuts=cuts, rank=rank, rounds=rounds, shape=shape, buffers=buffers)
+        return Gatherer(
+            plan=plan, cuts=cuts, rank=rank, rounds=rounds, shape=shape, buffers=buffers, together=together
+        )  # fmt: skip
 
-    def batches(self, made: Iterable[tuple[Batch, int]]) -> Iterator[tuple[Batch, int]]:
+    def batches(self, made: Iterable[Batch]) -> Iterator[Batch]:
         """Hand out batches in order; an error comes after the batches that were made before it."""
-        coming, under_way = iter(made), deque[tuple[Batch, Mark, int]]()
+        coming, under_way = iter(made), deque[tuple[Batch, Mark]]()
         failed: Exception | None = None
         more = True
         while True:
             while more and len(under_way) <= self._ahead:
                 try:
-                    batch, position = next(coming)
+                    batch = next(coming)
                 except StopIteration:
                     more = False
                 except Exception as error:  # noqa: BLE001 - raised below, in its turn
                     failed, more = error, False
                 else:
-                    under_way.append((*self._send(batch), position))
+                    under_way.append(self._send(batch))
             if not under_way:
                 if failed is not None:
                     raise failed
                 return
-            batch, sent, position = under_way.popleft()
+            batch, sent = under_way.popleft()
             self._lane.wait(sent)
             for name in Batch.__slots__:
                 self._lane.keep(getattr(batch, name))
-            yield batch, position
+            yield batch
 
     def close(self) -> None:
         """Nothing is held: pinned memory waits for its copies by itself."""
@@ -170,17 +174,17 @@ class GatherOnDevice:
         return BufferedDeviceRounds(source, window, lane=lane, upload=upload, shape=self._size)
 
     def gatherer(
-        self, *, plan: EpochPlan, cuts: BatchCuts, rank: int, rounds: RoundQueue, shape: BatchShape
+        self, *, plan: EpochPlan, cuts: BatchCuts, rank: int, rounds: RoundQueue, shape: BatchShape, together: int
     ) -> Gatherer:
         """Return who makes the batches ready to be gathered."""
         return DeviceGatherer(
             plan=plan, cuts=cuts, rank=rank, rounds=rounds, shape=shape, lane=self._lane, statics=self._statics
         )  # fmt: skip
 
-    def batches(self, made: Iterable[tuple[Batch | PendingBatch, int]]) -> Iterator[tuple[Batch, int]]:
+    def batches(self, made: Iterable[Batch | PendingBatch]) -> Iterator[Batch]:
         """Gather on the stream of the calling thread."""
-        for batch, position in made:
-            yield batch if isinstance(batch, Batch) else batch.gather(), position
+        for batch in made:
+            yield batch if isinstance(batch, Batch) else batch.gather()
 
     def close(self) -> None:
         """Wait for copies under way and let go of the device's memory."""

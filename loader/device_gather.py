@@ -92,15 +92,15 @@ class DeviceGatherer(Gatherer):
         super().__init__(plan=plan, cuts=cuts, rank=rank, rounds=rounds, shape=shape, buffers=BufferPool())
         self._lane, self._statics = lane, statics
 
-    def gather(self, places: Places) -> PendingBatch:  # type: ignore[override]  # finished where it is handed out
-        """Wait for the rounds of a batch and bring its places to pinned memory."""
+    def gather(self, places: Places) -> list[PendingBatch]:  # type: ignore[override]  # finished where handed out
+        """Wait for the rounds of a job, which is one batch, and bring its places to pinned memory."""
         size = places.start.shape[0]
         rows, ids = self._lane.pinned((3, size), torch.int64), self._lane.pinned((3, size), torch.int32)
         for row, values in zip(rows, (places.x_row, places.y_row, places.slot), strict=True):
             row.copy_(values)
         for row, values in zip(ids, (places.dataset, places.basin, places.start), strict=True):
             row.copy_(values)
-        return PendingBatch(
+        pending = PendingBatch(
             rows=rows,
             ids=ids,
             parts=[(number, self._rounds.get(number), count) for number, count in places.parts],
@@ -109,3 +109,4 @@ class DeviceGatherer(Gatherer):
             lane=self._lane,
             statics=self._statics,
         )
+        return [pending]

@@ -1,12 +1,12 @@
-"""One epoch as an iterator of batches: threads gather them, each its own share, and they are handed out in order.
+"""One epoch as an iterator of batches: threads make them in jobs of a few, and they are handed out in order.
 
-Thread t of n makes the batches t, t + n, t + 2n, … and may be two ahead of the consumer. Errors in a thread surface in
+Thread t of n does the jobs t, t + n, t + 2n, … and may be two ahead of the consumer. Errors in a thread surface in
 the consumer with their cause. Closing joins every thread.
 """
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 
@@ -16,8 +16,8 @@ from headrace.loader.gather import Gatherer
 from headrace.loader.rounds import RoundQueue
 from headrace.schemas.errors import ReadError, describe
 
-_AHEAD = 2
-"""Batches that a thread may have made, or be making, before the consumer takes them."""
+AHEAD = 2
+"""Jobs that a thread may have done, or be doing, before the consumer takes them."""
 _PATIENCE_SECONDS = 0.5
 """How often a thread that waits for the consumer looks whether the interpreter is about to end."""
 _OVER = "this iteration is over: the loader was closed or iterated again"
@@ -44,19 +44,19 @@ class EpochStream:
 
     def __init__(self, gatherer: Gatherer, rounds: RoundQueue, *, num_threads: int, timeout: float | None) -> None:
         self._gatherer, self._rounds, self._timeout = gatherer, rounds, timeout
-        num_threads = min(num_threads, max(len(gatherer), 1))
+        num_threads = min(num_threads, max(gatherer.num_jobs, 1))
         self._closed = threading.Event()
-        self._made: list[queue.SimpleQueue[Batch | BaseException]] = []
+        self._made: list[queue.SimpleQueue[Sequence[Batch] | BaseException]] = []
         self._wanted: list[queue.SimpleQueue[bool]] = []
         self._threads: list[threading.Thread] = []
         ready: queue.SimpleQueue[None] = queue.SimpleQueue()
         intra_op = torch.get_num_threads()
         for number in range(num_threads):
-            made: queue.SimpleQueue[Batch | BaseException] = queue.SimpleQueue()
+            made: queue.SimpleQueue[Sequence[Batch] | BaseException] = queue.SimpleQueue()
             wanted: queue.SimpleQueue[bool] = queue.SimpleQueue()
-            for _ in range(_AHEAD):
+            for _ in range(AHEAD):
                 wanted.put(True)
-            share = range(number, len(gatherer), num_threads)
+            share = range(number, gatherer.num_jobs, num_threads)
             self._made.append(made)
             self._wanted.append(wanted)
             self._threads.append(
@@ -73,12 +73,12 @@ class EpochStream:
         # A thread that sets its number of intra-op threads also sets that of threads started later: take it back.
         torch.set_num_threads(intra_op)
 
-    def __iter__(self) -> Iterator[tuple[Batch, int]]:
-        """Yield batches and the position of the epoch after each global batch."""
-        for number in range(len(self._gatherer)):
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield the batches of the epoch."""
+        for number in range(self._gatherer.num_jobs):
             mine = number % len(self._made)
             try:
-                batch = self._made[mine].get(timeout=self._timeout)
+                batches = self._made[mine].get(timeout=self._timeout)
             except queue.Empty:
                 raise ReadError(
                     describe(
@@ -89,10 +89,10 @@ class EpochStream:
                         fix="raise timeout, or look at the storage",
                     )
                 ) from None
-            if isinstance(batch, BaseException):
-                raise batch
+            if isinstance(batches, BaseException):
+                raise batches
             self._wanted[mine].put(True)
-            yield batch, self._gatherer.position_after(number)
+            yield from batches
 
     def close(self) -> None:
         """Stop and join all threads."""
@@ -109,7 +109,7 @@ def _work(
     gatherer: Gatherer,
     share: range,
     wanted: "queue.SimpleQueue[bool]",
-    made: "queue.SimpleQueue[Batch | BaseException]",
+    made: "queue.SimpleQueue[Sequence[Batch] | BaseException]",
     ready: "queue.SimpleQueue[None]",
     closed: threading.Event,
 ) -> None:

@@ -15,6 +15,7 @@ from headrace.loader.budget import human_nbytes
 from headrace.loader.catalog import Index
 from headrace.loader.device import Transfer, choose_transfer
 from headrace.loader.epochs import epoch_totals
+from headrace.loader.gather import batches_together
 from headrace.loader.joint import Joint
 from headrace.loader.partition import BatchCuts, cut_epoch
 from headrace.loader.progress import Progress
@@ -23,7 +24,7 @@ from headrace.loader.served import ServedSplit
 from headrace.loader.settings import resolve_settings
 from headrace.loader.spec import BasinChoice, resolve_spec
 from headrace.loader.state import LoaderState
-from headrace.loader.stream import EpochStream
+from headrace.loader.stream import AHEAD, EpochStream
 from headrace.loader.world import check_same, resolve_world
 from headrace.schemas.config import MissingConfig, NormalizationConfig, SamplingConfig, WindowConfig
 from headrace.schemas.windows import WindowSpec
@@ -183,13 +184,14 @@ class WindowLoader(ServedSplit):
         begin, end = cuts.bounds(0)[0], cuts.bounds(len(cuts) - 1)[1]
         rounds = RoundQueue(self._transfer.rounds(engine.rounds), plan, plan.rounds_of(begin, end))
         gatherer = self._transfer.gatherer(
-            plan=plan, cuts=cuts, rank=self.rank, rounds=rounds, shape=self._serving.shape
+            plan=plan, cuts=cuts, rank=self.rank, rounds=rounds, shape=self._serving.shape,
+            together=batches_together(self._serving.shape, self.batch_size, 1 + AHEAD * self.num_workers),
         )  # fmt: skip
         stream = EpochStream(gatherer, rounds, num_threads=self.num_workers, timeout=self.timeout)
         self._stream = stream
         try:
             self._checked_engine()  # another thread may have closed the loader before it knew of this stream
-            for number, (batch, _) in enumerate(self._transfer.batches(stream)):
+            for number, batch in enumerate(self._transfer.batches(stream)):
                 progress.consumed, progress.all_served = cuts.consumed_after(number), number + 1 == len(cuts)
                 yield batch
                 if self._stream is not stream:
