@@ -105,7 +105,7 @@ def _statistics_basins(sources: Sequence[DatasetSource], spec: ServeSpec) -> lis
 
     A loader for basins that were never trained on then scales them as the training did.
     """
-    training = [s.in_split("train") for s in sources]
+    training = [s.splits["train"] for s in sources]
     chosen = [np.isin(np.arange(s.num_basins), b) & t for s, b, t in zip(sources, spec.basins, training, strict=True)]
     return chosen if any(c.any() for c in chosen) else training
 

@@ -106,7 +106,7 @@ class WindowDataset(Dataset[Item]):
             x_rows[number], y_rows[number] = _lacking_inputs(source, masks=content.masks), np.nan
         self._template = Template(window=spec.window, x_rows=x_rows, y_rows=y_rows, statics=content.statics)
         # Names of basins are not needed to read, and lists of them are what makes worker processes large.
-        self._sources = [replace(source, basin_ids=[], splits=[]) for source in content.sources]
+        self._sources = [replace(source, basin_ids=[], splits={}) for source in content.sources]
         opened = [open_dataset(source) for source in content.sources]
         self.grids, self.column = block_grids(opened, self.layout, masks=self._masks), slot_columns(opened, self.layout)
         self._pid = os.getpid()

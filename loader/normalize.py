@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.loader.catalog import Index
+from headrace.loader.columns import numbers
 from headrace.loader.sources import DatasetSource
 from headrace.schemas.config import NormalizationConfig
 from headrace.schemas.moments import Moments, concatenate
@@ -47,7 +48,7 @@ def scales_of(
 
 
 def basin_moments(index: Index, sources: Sequence[DatasetSource], names: Sequence[str]) -> list[list[Moments]]:
-    """Return the training-period moments of every basin: per data set, per variable, [num_basins]."""
+    """Return the training-period moments of every basin without extremes: per data set, per variable, [num_basins]."""
     periods = {(p["dataset_id"], p["split"]): p for p in index.fetch("periods").to_pylist()}
     found = []
     for source in sources:
@@ -63,8 +64,9 @@ def basin_moments(index: Index, sources: Sequence[DatasetSource], names: Sequenc
 def _fold_basins(index: Index, source: DatasetSource, name: str, span: Mapping[str, int]) -> Moments:
     """Merge the bins of every basin; one variable at a time, because the table is large."""
     table = index.fetch("moments", dataset_id=source.dataset_id, variable=name, **span)
-    basin, count, mean, m2, low, high = (column.to_numpy() for column in table.columns)
-    return Moments(count=count, mean=mean, m2=m2, low=low, high=high).fold(basin, source.num_basins)
+    basin, count, mean, m2 = (numbers(table, column) for column in ("basin", "count", "mean", "m2"))
+    unknown = np.broadcast_to(np.nan, count.shape)
+    return Moments(count=count, mean=mean, m2=m2, low=unknown, high=unknown).fold(basin, source.num_basins)
 
 
 def resolve_scaling(

@@ -76,17 +76,15 @@ class GroupReader:
         executor: Executor,
         ledger: Ledger | None = None,
     ) -> None:
-        self._filler, self._groups, self._mended, self._rows = filler, groups, mended, rows
+        self._filler, self._groups, self._rows = filler, groups, rows
         self._executor, self._ledger = executor, ledger
         self._where = place_all(layout)
         self._lock = threading.Lock()
         self._futures: dict[int, Future[None]] = {}
         self._passing: set[Future[None]] = set()
         self._left_over: set[int] = set()
-        self._of_slot: list[list[int]] = [[] for _ in range(layout.num_slots)]
-        for number, group in enumerate(groups):
-            for slot in group.slots.tolist():
-                self._of_slot[slot].append(number)
+        self._of_slot, self._cuts = _groups_of_slots(groups, layout.num_slots)
+        self._steps = np.array([_steps_held(group, mended[group.dataset]) for group in groups]).reshape(-1, 2)
         if rows.x.size or rows.y.size:
             filler.fill_without_arrays(rows, self._where)
         if ledger is not None and ledger.to_be_sealed:  # whoever finished them was killed before it could
@@ -101,13 +99,13 @@ class GroupReader:
         self, slots: NDArray[np.int64], first: NDArray[np.integer[Any]], last: NDArray[np.integer[Any]]
     ) -> list[int]:
         """Return the groups that hold steps [first, last) of slots, in the order of the slots."""
-        needed: dict[int, None] = {}
-        for slot, start, stop in zip(slots.tolist(), first.tolist(), last.tolist(), strict=True):
-            for number in self._of_slot[slot]:
-                group = self._groups[number]
-                if self._mended[group.dataset] or (group.step_start < stop and group.step_stop > start):
-                    needed[number] = None
-        return list(needed)
+        begin, count = self._cuts[slots], np.diff(self._cuts)[slots]
+        line = np.repeat(np.arange(slots.size), count)
+        number = self._of_slot[np.arange(line.size) + (begin - np.cumsum(count) + count)[line]]
+        low, high = self._steps[number].T
+        needed, place = np.unique(number[(low < last[line]) & (high > first[line])], return_index=True)
+        in_order: list[int] = needed[np.argsort(place)].tolist()
+        return in_order
 
     def start(self, numbers: Iterable[int]) -> list[Future[None]]:
         """Begin reading those groups that are not read yet, in their order, and return what to wait for.
@@ -206,6 +204,19 @@ class GroupReader:
             with contextlib.suppress(RuntimeError):  # the loader was closed: the next one to open the rows seals them
                 self._executor.submit(ledger.seal)
         return True
+
+
+def _groups_of_slots(groups: Sequence[ReadGroup], num_slots: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the groups of every slot, ascending, slot after slot, and where those of each begin: int64 [slots + 1]."""
+    sizes = [group.slots.size for group in groups]
+    slot = np.concatenate([np.zeros(0, np.int64), *(group.slots for group in groups)])
+    cuts = np.append(0, np.cumsum(np.bincount(slot, minlength=num_slots)))
+    return np.repeat(np.arange(len(groups)), sizes)[np.argsort(slot, kind="stable")], cuts
+
+
+def _steps_held(group: ReadGroup, mended: bool) -> tuple[int, int]:
+    """Return between which steps those of a group lie."""
+    return (0, np.iinfo(np.int64).max) if mended else (group.step_start, group.step_stop)
 
 
 def _failed(read: Future[None]) -> bool:

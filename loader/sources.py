@@ -7,7 +7,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace.loader.catalog import Index
+from headrace.loader.columns import numbers, texts
 from headrace.loader.freshness import refuse_stale
+from headrace.schemas.config import SPLITS
 from headrace.schemas.variables import DecodeRule, rule_from_json
 from headrace.static_rows import AREA_PREFIX
 
@@ -70,8 +72,10 @@ class DatasetSource:
         Name and position among the loader's data sets.
     uri
         Time series store.
-    basin_ids, store_rows, splits
+    basin_ids, store_rows
         Of every basin of the data set, by basin number; store_rows int64.
+    splits
+        Split → which basins belong to it, bool [num_basins].
     inputs, targets
         Variables in the model's column order.
     areas
@@ -87,7 +91,7 @@ class DatasetSource:
     uri: str
     basin_ids: list[str]
     store_rows: NDArray[np.int64]
-    splits: list[frozenset[str]]
+    splits: dict[str, NDArray[np.bool_]]
     inputs: tuple[SourceVariable, ...]
     targets: tuple[SourceVariable, ...]
     areas: dict[str, NDArray[np.float64]]
@@ -102,10 +106,6 @@ class DatasetSource:
     def present(self) -> list[SourceVariable]:
         """Return the variables that the store holds, inputs first."""
         return [v for v in (*self.inputs, *self.targets) if v.rule is not None]
-
-    def in_split(self, split: str) -> NDArray[np.bool_]:
-        """Return which basins belong to a split, bool [num_basins]."""
-        return np.array([split in s for s in self.splits], dtype=bool)
 
 
 def load_sources(index: Index, dataset_ids: tuple[str, ...]) -> list[DatasetSource]:
@@ -134,8 +134,8 @@ def load_sources(index: Index, dataset_ids: tuple[str, ...]) -> list[DatasetSour
                 number=number,
                 uri=uris[dataset_id],
                 basin_ids=basins.column("basin_id").to_pylist(),
-                store_rows=basins.column("store_row").to_numpy().astype(np.int64),
-                splits=[frozenset(s.split(",")) for s in basins.column("splits").to_pylist()],
+                store_rows=numbers(basins, "store_row").astype(np.int64),
+                splits=members_of_splits(basins),
                 inputs=columns["input"],
                 targets=columns["target"],
                 areas=_areas(index, dataset_id, basins.num_rows),
@@ -144,6 +144,12 @@ def load_sources(index: Index, dataset_ids: tuple[str, ...]) -> list[DatasetSour
             )
         )
     return sources
+
+
+def members_of_splits(basins: pa.Table) -> dict[str, NDArray[np.bool_]]:
+    """Return which rows of table ``basins`` belong to each split."""
+    kinds, of_row = texts(basins, "splits")
+    return {split: np.array([split in kind.split(",") for kind in kinds], dtype=bool)[of_row] for split in SPLITS}
 
 
 def _variable(role: str, name: str, row: dict[str, object] | None) -> SourceVariable:
@@ -156,38 +162,36 @@ def _variable(role: str, name: str, row: dict[str, object] | None) -> SourceVari
 
 def _areas(index: Index, dataset_id: str, num_basins: int) -> dict[str, NDArray[np.float64]]:
     table = index.fetch("statics", dataset_id=dataset_id)
-    names = table.column("variable").to_numpy(zero_copy_only=False)
+    names, of_row = texts(table, "variable")
+    basin, value = numbers(table, "basin"), numbers(table, "value")
     areas = {}
-    for name in sorted({n for n in names if n.startswith(AREA_PREFIX)}):
-        rows = np.flatnonzero(names == name)
-        area = np.full(num_basins, np.nan)
-        area[table.column("basin").to_numpy()[rows]] = table.column("value").to_numpy()[rows]
-        areas[name.removeprefix(AREA_PREFIX)] = area
+    for number, name in enumerate(names):
+        if name.startswith(AREA_PREFIX):
+            rows = of_row == number
+            area = np.full(num_basins, np.nan)
+            area[basin[rows]] = value[rows]
+            areas[name.removeprefix(AREA_PREFIX)] = area
     return areas
 
 
 def _time_order(index: Index, dataset_id: str) -> NDArray[np.int64] | None:
-    order = index.fetch("time_order", dataset_id=dataset_id).column("store_step").to_numpy()
+    order = numbers(index.fetch("time_order", dataset_id=dataset_id), "store_step")
     return order.astype(np.int64) if order.size else None
 
 
 def _chunks(index: Index, dataset_id: str, variables: list[str]) -> dict[str, ChunkFacts]:
     table = index.fetch("chunks", dataset_id=dataset_id, variables=variables)
-    names = table.column("variable").to_numpy(zero_copy_only=False)
+    key = numbers(table, "basin_chunk").astype(np.int64) << 32 | numbers(table, "time_chunk")
+    names, of_row = texts(table, "variable")
     facts = {}
     for name in variables:
-        rows = np.flatnonzero(names == name)
+        rows = np.flatnonzero(of_row == names.index(name)) if name in names else np.zeros(0, np.int64)
         part = table.slice(int(rows[0]), rows.size) if rows.size else table.slice(0, 0)
-        key = part.column("basin_chunk").to_numpy().astype(np.int64) << 32 | part.column("time_chunk").to_numpy()
-        order = np.argsort(key, kind="stable")
         facts[name] = ChunkFacts(
-            key=key[order],
-            state=_as_bytes(part, "state")[order],
-            fingerprint=_as_bytes(part, "fingerprint")[order],
+            key=key[rows], state=_as_bytes(part, "state"), fingerprint=_as_bytes(part, "fingerprint")
         )
     return facts
 
 
 def _as_bytes(table: pa.Table, name: str) -> NDArray[np.bytes_]:
-    values: NDArray[np.bytes_] = table.column(name).to_numpy(zero_copy_only=False).astype(np.bytes_)
-    return values
+    return np.array(table.column(name).to_pylist(), dtype=np.bytes_)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from headrace.loader.arguments import yes_or_no
 from headrace.loader.catalog import Index, check_split
+from headrace.loader.columns import numbers
 from headrace.schemas.config import (
     Config,
     MissingConfig,
@@ -232,9 +233,9 @@ def _listed(names: object, where: str) -> list[str]:
 def _choose_basins(index: Index, chosen: Sequence[str], basins: BasinChoice) -> tuple[NDArray[np.int32], ...]:
     """Return the chosen basin numbers of every data set; refuse an id that is nowhere, and an unknown data set."""
     tables = {d: index.fetch("basins", dataset_id=d) for d in chosen}
-    numbers = {d: table.column("basin").to_numpy() for d, table in tables.items()}
+    known = {d: numbers(table, "basin") for d, table in tables.items()}
     if basins is None:
-        return tuple(numbers.values())
+        return tuple(known.values())
     places = {d: {t: i for i, t in enumerate(table.column("basin_id").to_pylist())} for d, table in tables.items()}
     if isinstance(basins, Mapping):
         _choose_datasets(index, list(basins) or None)
@@ -257,7 +258,7 @@ def _choose_basins(index: Index, chosen: Sequence[str], basins: BasinChoice) -> 
                 )
             )
     rows = {d: np.unique([places[d][b] for b in wanted[d] if b in places[d]]).astype(np.int64) for d in chosen}
-    return tuple(numbers[d][rows[d]] for d in chosen)
+    return tuple(known[d][rows[d]] for d in chosen)
 
 
 def _refuse_mixed_steps(index: Index, config: Config, chosen: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.loader.catalog import Index
+from headrace.loader.columns import numbers, texts
 from headrace.loader.normalize import resolve_scaling
 from headrace.loader.sources import DatasetSource
 from headrace.schemas.config import NormalizationConfig
@@ -61,9 +62,11 @@ def _fill_values(index: Index, source: DatasetSource, names: Sequence[str]) -> N
 
 def _values(index: Index, source: DatasetSource, names: Sequence[str]) -> NDArray[np.float64]:
     table = index.fetch("statics", dataset_id=source.dataset_id)
-    variable = table.column("variable").to_numpy(zero_copy_only=False)
+    stored, of_row = texts(table, "variable")
+    basin, value = numbers(table, "basin"), numbers(table, "value")
     values = np.full((source.num_basins, len(names)), np.nan)
     for v, name in enumerate(names):
-        rows = np.flatnonzero(variable == name)
-        values[table.column("basin").to_numpy()[rows], v] = table.column("value").to_numpy()[rows]
+        if name in stored:
+            rows = of_row == stored.index(name)
+            values[basin[rows], v] = value[rows]
     return values

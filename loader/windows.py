@@ -12,6 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace.loader.catalog import Index
+from headrace.loader.columns import numbers
+from headrace.loader.sources import members_of_splits
 from headrace.loader.spec import ServeSpec
 from headrace.schemas.config import Config, MissingConfig
 from headrace.schemas.intervals import Intervals
@@ -53,7 +55,7 @@ def load_windows(index: Index, spec: ServeSpec) -> Windows:
     for number, (dataset_id, basins) in enumerate(zip(spec.dataset_ids, spec.basins, strict=True)):
         if _as_indexed(index.config, spec, dataset_id):
             table = index.fetch("window_runs", split=spec.split, dataset_id=dataset_id)
-            columns = {name: table.column(name).to_numpy() for name in ("basin", "start", "stop", "num_windows")}
+            columns = {name: numbers(table, name) for name in ("basin", "start", "stop", "num_windows")}
         else:
             columns = _work_out(index, spec, dataset_id)
         chosen = np.zeros(max(columns["basin"].max(initial=-1), basins.max(initial=-1)) + 1, dtype=bool)
@@ -98,12 +100,11 @@ def _work_out(index: Index, spec: ServeSpec, dataset_id: str) -> dict[str, NDArr
     targets = [n for n in index.config.names("target") if ("target", n) in present]
     inputs = [n for n in dropping_inputs(index.config, spec.missing, dataset_id) if ("input", n) in present]
     basins = index.fetch("basins", dataset_id=dataset_id)
-    in_split = [spec.split in s.split(",") for s in basins.column("splits").to_pylist()]
     found = find_windows(
         spec=spec.window,
         period=TimeRange(start=period["start"], stop=period["stop"]),
         segments=index.time_axis(dataset_id).ranges(),
-        basins=basins.column("basin").to_numpy()[np.array(in_split, dtype=bool)],
+        basins=numbers(basins, "basin")[members_of_splits(basins)[spec.split]],
         num_basins=basins.num_rows,
         targets=[_intervals(index, dataset_id, name) for name in targets],
         inputs=[_intervals(index, dataset_id, name) for name in inputs],
@@ -114,5 +115,5 @@ def _work_out(index: Index, spec: ServeSpec, dataset_id: str) -> dict[str, NDArr
 
 def _intervals(index: Index, dataset_id: str, name: str) -> Intervals:
     runs = index.fetch("runs", dataset_id=dataset_id, variable=name)
-    row, start, stop = (column.to_numpy().astype(np.int64) for column in runs.columns)
+    row, start, stop = (numbers(runs, name).astype(np.int64) for name in ("basin", "start", "stop"))
     return Intervals(row=row, start=start, stop=stop)

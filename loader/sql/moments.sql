@@ -1,4 +1,4 @@
-SELECT basin, count, mean, m2, min, max
+-- The table's rows lie in the order (basin, start) within a variable, and DuckDB keeps the order of a file.
+SELECT basin, count, mean, m2
 FROM moments
 WHERE dataset_id = $dataset_id AND variable = $variable AND start >= $start AND stop <= $stop
-ORDER BY basin, start
