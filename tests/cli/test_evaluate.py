@@ -12,12 +12,25 @@ from command_line import CONFIG, run_headrace, write_project
 from headrace.schemas.config_io import load_config
 
 
+def train(folder):
+    sources = ["--index", folder / "index", "--run-dir", folder / "run"]
+    outcome = run_headrace("train", *sources, "--max-batches-per-epoch", "1", "--batch-size", "8")
+    assert outcome.code == 0, outcome.err
+    return folder / "run"
+
+
 @pytest.fixture
 def run(project):
-    arguments = ["--index", "index", "--run-dir", "run", "--max-batches-per-epoch", "1", "--batch-size", "8"]
-    outcome = run_headrace("train", *arguments)
-    assert outcome.code == 0, outcome.err
-    return project / "run"
+    """A run in a project of its own, for what changes either."""
+    return train(project)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run that is only scored, beside its stores."""
+    folder = tmp_path_factory.mktemp("scored")
+    build_here(load_config(write_project(folder)), folder / "index")
+    return train(folder)
 
 
 def table(run, split):
@@ -25,15 +38,15 @@ def table(run, split):
         return list(csv.DictReader(file))
 
 
-def test_scores_predictions_and_pictures_of_the_whole_split(run):
-    outcome = run_headrace("evaluate", run)
+def test_scores_predictions_and_pictures_of_the_whole_split(trained):
+    outcome = run_headrace("evaluate", trained)
     assert outcome.code == 0, outcome.err
-    rows = table(run, "test")
+    rows = table(trained, "test")
     basins = [row for row in rows if row["scope"] == "basin"]
     # Data set one: 20 days in each of 3 basins; two: 10 days in each of 2.
     assert [row["count"] for row in basins] == ["20", "20", "20", "10", "10"]
     assert [row["dataset_id"] for row in rows if row["scope"] == "dataset"] == ["one", "two"]
-    pictures = {path.name for path in (run / "evaluation" / "test" / "plots").iterdir()}
+    pictures = {path.name for path in (trained / "evaluation" / "test" / "plots").iterdir()}
     assert pictures == {"nse_cdf.png", "hydrographs_one_streamflow.png", "hydrographs_two_streamflow.png"}
     assert "80 windows" in outcome.out
     assert all(len(line) <= 100 for line in outcome.out.splitlines() if line[:1] in "┏┃┡│└")
@@ -42,11 +55,11 @@ def test_scores_predictions_and_pictures_of_the_whole_split(run):
     )
 
 
-def test_predictions_carry_the_stores_own_values_and_times(run, project):
-    assert run_headrace("evaluate", run).code == 0
+def test_predictions_carry_the_stores_own_values_and_times(trained):
+    assert run_headrace("evaluate", trained).code == 0
     with (
-        xr.open_zarr(run / "evaluation" / "test" / "predictions.zarr", group="one", chunks=None) as found,
-        xr.open_zarr(project / "one_timeseries.zarr", chunks=None, consolidated=False) as store,
+        xr.open_zarr(trained / "evaluation" / "test" / "predictions.zarr", group="one", chunks=None) as found,
+        xr.open_zarr(trained.parent / "one_timeseries.zarr", chunks=None, consolidated=False) as store,
     ):
         assert (found["time"].values == store["time"].values).all()
         assert list(found["basin"].values) == list(store["basin"].values)
@@ -58,17 +71,17 @@ def test_predictions_carry_the_stores_own_values_and_times(run, project):
         assert found["streamflow_sim"].attrs["units"] == "mm/day"
 
 
-def test_the_train_split_is_scored_whole_whatever_limits_training(run):
-    assert run_headrace("evaluate", run, "--split", "train", "--batch-size", "64").code == 0
+def test_the_train_split_is_scored_whole_whatever_limits_training(trained):
+    assert run_headrace("evaluate", trained, "--split", "train", "--batch-size", "64").code == 0
     # 80 days in each basin of data set one, less the 5 that lie too early, less 5 lost in the third.
-    assert [row["count"] for row in table(run, "train")[:3]] == ["75", "75", "70"]
+    assert [row["count"] for row in table(trained, "train")[:3]] == ["75", "75", "70"]
 
 
-def test_batch_size_and_checkpoint_choose_how_and_what(run):
+def test_batch_size_and_checkpoint_choose_how_and_what(trained):
     scores = {}
     for name, arguments in {"best": [], "small": ["--batch-size", "3"], "last": ["--checkpoint", "last"]}.items():
-        assert run_headrace("evaluate", run, "--split", "valid", *arguments).code == 0
-        scores[name] = [float(row["rmse"]) for row in table(run, "valid") if row["rmse"]]
+        assert run_headrace("evaluate", trained, "--split", "valid", *arguments).code == 0
+        scores[name] = [float(row["rmse"]) for row in table(trained, "valid") if row["rmse"]]
     np.testing.assert_allclose(scores["small"], scores["best"], rtol=1e-4)
     assert len(scores["last"]) == len(scores["best"])
 

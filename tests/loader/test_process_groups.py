@@ -1,8 +1,10 @@
 """Real process groups of 4, 3 and 2 ranks: they agree or fail together, and serve every window once (H1, H8)."""
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -31,24 +33,22 @@ def free_ports(number: int) -> list[int]:
 
 
 def run_groups(groups: list[dict[str, Any]], out: Path) -> list[dict[str, Any]]:
-    """Run as many processes as the largest group has; return each one's answers by case."""
+    """Run as many ranks as the largest group has, each a process; return each one's answers by case."""
     script = REPOSITORY / "tests" / "support" / "gloo_rank.py"
     ranks = range(max(group["size"] for group in groups))
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(script), str(rank), json.dumps(groups), str(out / f"{rank}.json")],
-            env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in ranks
-    ]
+    process = subprocess.Popen(
+        [sys.executable, str(script), json.dumps(groups), str(out)],
+        env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"},
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    )
     try:
-        errors = [process.communicate(timeout=180)[1] for process in processes]
+        errors = process.communicate(timeout=180)[1]
     finally:
-        for process in processes:
-            process.kill()
-    assert [process.returncode for process in processes] == [0] * len(processes), "\n".join(errors)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 0, errors
     return [json.loads((out / f"{rank}.json").read_text(encoding="utf-8")) for rank in ranks]
 
 

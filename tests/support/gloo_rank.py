@@ -1,7 +1,12 @@
-"""One process of real process groups on loopback, for tests: make loaders, serve epochs, write down what came."""
+"""The processes of real process groups on loopback, for tests: make loaders, serve epochs, write down what came.
+
+Ranks are forks of one process that has imported everything and started nothing.
+"""
 
 import json
+import os
 import sys
+import traceback
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -50,5 +55,22 @@ def main(rank: int, groups: list[dict[str, Any]], out: Path) -> None:
     out.write_text(json.dumps(found), encoding="utf-8")
 
 
+def fork_rank(rank: int, groups: list[dict[str, Any]], out: Path) -> int:
+    """Start a rank; return its process id."""
+    process = os.fork()
+    if process == 0:
+        try:
+            main(rank, groups, out)
+        except BaseException:  # noqa: BLE001 - the parent reads it; nothing of the parent may run on in here
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return process
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]), json.loads(sys.argv[2]), Path(sys.argv[3]))
+    cases = json.loads(sys.argv[1])
+    ranks = range(max(group["size"] for group in cases))
+    processes = [fork_rank(rank, cases, Path(sys.argv[2]) / f"{rank}.json") for rank in ranks]
+    ended = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in processes]
+    sys.exit(f"ranks ended with {ended}" if any(ended) else 0)
