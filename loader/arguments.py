@@ -63,7 +63,7 @@ def folder(name: str, value: object) -> str | None:
         return None
     if isinstance(value, str | os.PathLike):
         path = os.fspath(value)
-        if isinstance(path, str):
+        if isinstance(path, str) and path and "\0" not in path:
             return path
     raise _not_valid(name, "a path", value)
 
@@ -78,7 +78,7 @@ def usable_device(value: object) -> torch.device:
     """
     try:
         device: torch.device = torch.device(value)  # type: ignore[call-overload]
-        torch.empty(1).to(device)
+        torch.empty(1).to(device).item()
     except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
         raise ConfigError(
             describe(

@@ -42,11 +42,6 @@ def hash_floats(key: int, size: int) -> NDArray[np.float64]:
     return (value ^ (value >> np.uint64(31))).astype(np.float64) * 2.0**-64 % 1.0
 
 
-def shuffled(key: int, size: int) -> NDArray[np.int64]:
-    """Return a permutation of [0, size) held in memory, int64."""
-    return np.argsort(hash_floats(key, size), kind="stable").astype(np.int64)
-
-
 class Permutation:
     """A permutation of [0, size) without storage.
 

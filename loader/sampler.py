@@ -6,12 +6,12 @@ their number can freeze or change it.
 
 import hashlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from torch.utils.data import Sampler
 
-from headrace.loader.arguments import whole_number
+from headrace.loader.arguments import whole_number, yes_or_no
 from headrace.loader.budget import human_nbytes
 from headrace.loader.cells import CellOrder, cut_cells
 from headrace.loader.dataset import WindowDataset
@@ -73,19 +73,20 @@ class ChunkBatchSampler(Sampler[list[int]]):
         world = resolve_world(rank, world_size)
         self.rank, self.world_size = world.rank, world.size
         self._dataset, self._total = dataset, len(dataset)
-        self.drop_last, self.shuffle = drop_last, dataset.split == "train" if shuffle is None else shuffle
         self._epoch = self._first = self._asked = 0
         with Joint(world) as joint:
             self.batch_size, self.seed = whole_number("batch_size", batch_size), whole_number("seed", seed, least=0)
+            self.shuffle = dataset.split == "train" if shuffle is None else yes_or_no("shuffle", shuffle)
+            self.drop_last = yes_or_no("drop_last", drop_last)
             share = dataset.memory_budget_nbytes // whole_number("most_workers", most_workers)
-            world.check_windows(self._total, drop_last=drop_last)
+            world.check_windows(self._total, drop_last=self.drop_last)
             self._cut(joint.of_first(max(share // dataset.row_nbytes, 1)))
             self._started: tuple[int, SharedCuts] = 0, self._cuts(0)
             check_same(
                 joint,
                 {
                     "index": dataset.index_digest, "settings": self._order_digest(), "seed": self.seed,
-                    "batch_size": self.batch_size, "drop_last": drop_last, "plan": self.plan().digest(),
+                    "batch_size": self.batch_size, "drop_last": self.drop_last, "plan": self.plan().digest(),
                 },
             )  # fmt: skip
         self._warn_of_small_share(share)
@@ -115,6 +116,8 @@ class ChunkBatchSampler(Sampler[list[int]]):
         """
         plan, cuts = self.plan(), self._cuts(self._first)
         self._started, self._first, self._asked = (plan.epoch, cuts), 0, 0
+        if len(cuts) == 0:  # what remained is less than a batch, and left out
+            self._epoch = plan.epoch + 1
         order = CellOrder(self._cells, plan)
         for number in range(len(cuts)):
             numbers = order.numbers(*cuts.slice_of(number, self.rank))
@@ -148,7 +151,7 @@ class ChunkBatchSampler(Sampler[list[int]]):
             "round_steps": self._round_steps, "seed": self.seed, "epoch": epoch, "windows_consumed": done,
         }  # fmt: skip
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state, with any number of ranks and workers: the next iteration yields what remained.
 
         Raises
@@ -158,9 +161,7 @@ class ChunkBatchSampler(Sampler[list[int]]):
         StaleIndexError
             The state belongs to another index.
         """
-        counts = ("round_steps", "seed", "epoch", "windows_consumed")
-        readable = state.get("format") == STATE_FORMAT and all(type(state.get(name)) is int for name in counts)
-        if not readable or min(state[name] for name in counts) < 0 or state["windows_consumed"] > self._total:
+        if not _is_readable(state, self._total):
             _refuse(
                 "sampler state cannot be read", f"format {STATE_FORMAT} with whole numbers", repr(state),
                 "use a state as state_dict returned it",
@@ -216,6 +217,13 @@ class ChunkBatchSampler(Sampler[list[int]]):
                 human_nbytes(share),
                 human_nbytes(needed),
             )
+
+
+def _is_readable(state: object, total: int) -> bool:
+    if not isinstance(state, Mapping) or state.get("format") != STATE_FORMAT:
+        return False
+    counts = [state.get(name, -1) for name in ("round_steps", "seed", "epoch", "windows_consumed")]
+    return all(type(count) is int and count >= 0 for count in counts) and counts[-1] <= total
 
 
 def _refuse(what: str, expected: str, got: str, fix: str) -> None:

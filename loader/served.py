@@ -5,6 +5,7 @@ import logging
 import pyarrow as pa
 import torch
 
+from headrace.loader.arguments import whole_number
 from headrace.loader.assemble import Serving
 from headrace.loader.batch import Batch
 from headrace.loader.epochs import exposure_table, left_out, plan_of
@@ -75,7 +76,7 @@ class ServedSplit:
 
     def plan(self, epoch: int | None = None) -> EpochPlan:
         """Return the order of an epoch, by default the present one."""
-        totals, number = self._progress.totals, self.epoch if epoch is None else epoch
+        totals, number = self._progress.totals, self.epoch if epoch is None else whole_number("epoch", epoch, least=0)
         length = totals[self.rank if len(totals) > 1 else 0]
         return plan_of(self._serving, self._spec, seed=self._seed, epoch=number, length=length)
 

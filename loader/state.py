@@ -129,8 +129,8 @@ def _readable(data: object, names: set[str]) -> dict[str, Any]:
     if pairs is not None and not _are_pairs(pairs):
         raise _unreadable("consumed and epoch windows of every rank, or None, for by_rank", repr(pairs)[:200])
     sums = [data["windows_consumed"], data["epoch_windows"]]
-    if sums[0] > sums[1]:
-        raise _unreadable("no more windows consumed than the epoch has", f"{sums[0]} of {sums[1]}")
+    if sums[0] > sums[1] or sums[1] == 0:
+        raise _unreadable("an epoch with windows, and no more of them consumed", f"{sums[0]} of {sums[1]}")
     if pairs is not None and [sum(column) for column in zip(*pairs, strict=True)] != sums:
         raise _unreadable(f"by_rank that adds up to {sums}", repr(pairs)[:200])
     return dict(data)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.loader.permutation import Permutation, derive_key, hash_floats, mix64, shuffled
+from headrace.loader.permutation import Permutation, derive_key, hash_floats, mix64
 
 keys = st.integers(0, 2**64 - 1)
 
@@ -65,7 +65,7 @@ def test_values_are_those_of_the_first_release():
         13,
         10,
     ]
-    assert shuffled(derive_key(42, 1), 10).tolist() == [0, 7, 8, 5, 2, 4, 3, 1, 9, 6]
+    assert hash_floats(derive_key(42, 1), 10).argsort().tolist() == [0, 7, 8, 5, 2, 4, 3, 1, 9, 6]
     content = Permutation(derive_key(5), 1_000_003)(np.arange(100_000)).astype("<i8").tobytes()
     assert hashlib.sha256(content).hexdigest()[:16] == "ca2786529199c1d1"
 

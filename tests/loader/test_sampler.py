@@ -144,8 +144,9 @@ def test_a_state_of_other_settings_another_index_or_larger_rounds_is_refused(sam
         sampled("small").load_state_dict(state)
     with pytest.raises(ConfigError, match="cannot be read"):
         sampler.load_state_dict({**state, "epoch": -1})
-    with pytest.raises(ConfigError, match="cannot be read"):
-        sampler.load_state_dict({**state, "windows_consumed": 10**9})
+    for damaged in ({**state, "windows_consumed": 10**9}, [state], None):
+        with pytest.raises(ConfigError, match="cannot be read"):
+            sampler.load_state_dict(damaged)
     moved = write_joint(tmp_path, window={"hindcast_length": 7, "forecast_length": 1, "warmup_length": 5})
     with headrace.open_index(moved.index) as other:
         stranger = headrace.ChunkBatchSampler(headrace.WindowDataset(other, "train"), batch_size=16)
@@ -156,9 +157,26 @@ def test_a_state_of_other_settings_another_index_or_larger_rounds_is_refused(sam
 def test_more_ranks_than_windows_and_senseless_numbers_are_refused(sampled):
     with pytest.raises(ConfigError, match="fewer windows than ranks"):
         sampled(rank=0, world_size=10_000)
-    for wrong in ({"batch_size": 0}, {"seed": -1}, {"most_workers": 0}, {"rank": 1}):
+    for wrong in (
+        {"batch_size": 0},
+        {"seed": -1},
+        {"most_workers": 0},
+        {"rank": 1},
+        {"shuffle": 2},
+        {"drop_last": "no"},
+    ):
         with pytest.raises(ConfigError):
             sampled(**wrong)
+
+
+def test_a_rest_below_a_batch_is_left_out_and_the_next_epoch_is_due(sampled):
+    sampler = sampled(batch_size=len(sampled()._dataset) // 2 + 1, drop_last=True)
+    state = sampler.state_dict()
+    sampler.load_state_dict({**state, "windows_consumed": len(sampled()._dataset) // 2 + 1})
+    assert list(sampler) == []
+    assert sampler.epoch == 1
+    assert len(list(sampler)) == 1
+    assert sampler.epoch == 2
 
 
 def test_a_share_too_small_for_local_reads_is_said(sampled, caplog):

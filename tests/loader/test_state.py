@@ -37,7 +37,8 @@ def test_a_state_of_other_settings_is_refused():
     "damage",
     [
         {"format": 99}, {"format": "2"}, {"seed": None}, {"epoch": "two"}, {"windows_consumed": -1}, {"extra": 1},
-        {"round_steps": 1.5}, {"epoch_windows": None}, {"windows_consumed": 91}, {"by_rank": [[64, 91]]},
+        {"round_steps": 1.5}, {"epoch_windows": None},
+        {"windows_consumed": 0, "epoch_windows": 0}, {"windows_consumed": 91}, {"by_rank": [[64, 91]]},
         {"by_rank": []}, {"by_rank": "ab"}, {"by_rank": [[64]]}, {"by_rank": [[64, True], [0, 89]]},
         {"by_rank": [[50, 40], [14, 50]]},
     ],
