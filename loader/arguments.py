@@ -6,7 +6,29 @@ import os
 import numpy as np
 import torch
 
+from headrace.loader.catalog import Index
 from headrace.schemas.errors import ConfigError, describe
+
+
+def opened(index: object) -> Index:
+    """Return an opened index.
+
+    Raises
+    ------
+    ConfigError
+        It is none, such as the folder of one.
+    """
+    if isinstance(index, Index):
+        return index
+    raise ConfigError(
+        describe(
+            "index is not opened",
+            where="the first argument",
+            expected="what headrace.open_index returned",
+            got=repr(index)[:200],
+            fix='open it first: headrace.open_index("DIR")',
+        )
+    )
 
 
 def whole_number(name: str, value: object, *, least: int = 1) -> int:

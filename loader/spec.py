@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
-from headrace.loader.arguments import yes_or_no
+from headrace.loader.arguments import opened, yes_or_no
 from headrace.loader.catalog import Index, check_split
 from headrace.loader.columns import numbers
 from headrace.schemas.config import (
@@ -102,7 +102,7 @@ def resolve_spec(
         A split, data set, basin, key or value does not exist or fit.
     """
     check_split(split)
-    config = index.config
+    config = opened(index).config
     chosen = _choose_datasets(index, datasets)
     if isinstance(window, WindowSpec):
         spec = window
@@ -133,9 +133,19 @@ def _columns(config: Config, dataset_ids: Sequence[str]) -> tuple[tuple[str, ...
     return config.names("input"), policies, config.names("target"), config.names("static")
 
 
-def _weights(config: Config, chosen: Sequence[str], given: Mapping[str, Any] | None) -> tuple[float, ...]:
+def _weights(config: Config, chosen: Sequence[str], given: object) -> tuple[float, ...]:
     """Return the data sets' weights: those given, else the configuration's."""
-    wanted = given or {}
+    wanted = {} if given is None else given
+    if not isinstance(wanted, Mapping):
+        raise ConfigError(
+            describe(
+                "weights are not valid",
+                where="WindowLoader, weights",
+                expected="a mapping data set → number above 0",
+                got=repr(wanted)[:200],
+                fix="correct the argument",
+            )
+        )
     unknown = [d for d in wanted if d not in config.datasets]
     wrong = [f"{d}: {w!r}" for d, w in wanted.items() if not _is_weight(w)]
     if unknown or wrong:

@@ -8,7 +8,7 @@ from typing import Any, Literal, NoReturn, Self
 
 import torch
 
-from headrace.loader.arguments import check_process, whole_number
+from headrace.loader.arguments import check_process, opened, whole_number
 from headrace.loader.assemble import Engine, assemble, replan
 from headrace.loader.batch import Batch
 from headrace.loader.budget import human_nbytes
@@ -128,8 +128,8 @@ class WindowLoader(ServedSplit):
         self._stream: EpochStream | None = None
         with Joint(world) as joint:
             settings = self._settings = resolve_settings(
-                index.config.loader, batch_size=batch_size, seed=seed, device=device, memory_budget=memory_budget,
-                drop_last=drop_last, num_workers=num_workers, cache_dir=cache_dir, cache_limit=cache_limit,
+                opened(index).config.loader, batch_size=batch_size, seed=seed, device=device, drop_last=drop_last,
+                memory_budget=memory_budget, num_workers=num_workers, cache_dir=cache_dir, cache_limit=cache_limit,
                 device_memory_budget=device_memory_budget, cuda_prefetch_batches=cuda_prefetch_batches, timeout=timeout,
                 rank_local=rank_local,
             )  # fmt: skip

@@ -50,6 +50,7 @@ from oracle_loader import OracleLoader, check_epoch
         ({"weights": {"river": 0.0}}, "above 0"),
         ({"weights": {"river": "much"}}, "above 0"),
         ({"weights": {"river": float("nan")}}, "above 0"),
+        ({"weights": ["river"]}, "(?s)weights are not valid.*a mapping"),
         ({"split": 3}, "no such split"),
         ({"datasets": 7}, "not a list of names"),
         ({"basins": 7}, "not a list of names"),
@@ -85,6 +86,13 @@ def test_a_mistake_is_a_configuration_error_that_names_it(index, given, words):
     settings: dict[str, Any] = {"split": "train", **given}
     with pytest.raises(ConfigError, match=re.compile(words)):
         headrace.WindowLoader(index, settings.pop("split"), **settings)
+
+
+@pytest.mark.parametrize("no_index", ["index/", None])
+def test_a_folder_is_no_opened_index(no_index):
+    for serve in (headrace.WindowLoader, headrace.WindowDataset):
+        with pytest.raises(ConfigError, match=r"(?s)not opened.*headrace\.open_index"):
+            serve(no_index, "train")
 
 
 CHANGES: list[dict[str, Any]] = [
