@@ -79,6 +79,8 @@ def test_a_run_folder_holds_all_that_help_promises(built, tmp_path):
         (["--batch-size", "16"], lambda loader: loader.batch_size == 16),
         (["--num-workers", "2"], lambda loader: loader.num_workers == 2),
         (["--dataloader-timeout", "7.5"], lambda loader: loader.timeout == 7.5),
+        (["--memory-budget", "2400"], lambda loader: not loader.resident),
+        (["--dataset-id", "two"], lambda loader: loader.dataset_ids == ["two"]),
         (["--max-batches-per-epoch", "2"], lambda loader: len(loader) == 2),
         (["--normalization", "none"], lambda loader: all((std == 1).all() for std in loader.y_std)),
         (["--normalization-scope", "per_dataset"], lambda loader: loader.y_mean[0][0, 0] != loader.y_mean[1][0, 0]),
@@ -149,7 +151,7 @@ def test_every_setting_flag_is_recorded_under_the_field_its_help_names(built, tm
         "--batch-size": 16, "--hidden-size": 5, "--train-epochs": 1, "--max-batches-per-epoch": 3, "--seed": 9,
         "--device": "cpu", "--num-workers": 2, "--dataloader-timeout": 30.0, "--sampling": "weighted_by_sample",
         "--normalization": "standard", "--normalization-scope": "per_basin", "--missing-policy": "drop",
-        "--target-nan-policy": "drop_all_nan",
+        "--target-nan-policy": "drop_all_nan", "--memory-budget": 10**6, "--cuda-prefetch-batches": 5,
     }  # fmt: skip
     assert set(given) == {flag.name for flag in SETTING_FLAGS}
     train(built, tmp_path / "run", *(str(part) for pair in given.items() for part in pair))

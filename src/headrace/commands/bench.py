@@ -38,9 +38,8 @@ _WHOLE = click.IntRange(min=1)
     help="Bring batches to the GPU ahead of use. This version always does, and says so where there is no GPU.",
 )  # fmt: skip
 @click.option(
-    "--cuda-prefetch-batches", type=_WHOLE, default=2, show_default=True, metavar="N",
-    help="How many of them, with --cuda-prefetch. This version takes the number in the index's configuration, and says "
-    "so where that is another. [loader.cuda_prefetch_batches]",
+    "--cuda-prefetch-batches", type=_WHOLE, metavar="N",
+    help="Batches on their way to the GPU, where decoded rows do not fit there. [loader.cuda_prefetch_batches]",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Key of the shuffle. [loader.seed]")
 @click.option(
@@ -75,7 +74,7 @@ def bench_command(
     prefetch_factor: int,
     device: str | None,
     cuda_prefetch: bool,
-    cuda_prefetch_batches: int,
+    cuda_prefetch_batches: int | None,
     seed: int | None,
     normalization: str,
     valid_target_filter: bool,
@@ -114,6 +113,7 @@ def bench_command(
         "loader.num_workers": num_workers,
         "loader.memory_budget": memory_budget,
         "loader.seed": seed,
+        "loader.cuda_prefetch_batches": cuda_prefetch_batches,
         "train.device": device,
         "train.hidden_size": hidden_size,
         "missing.target_nan_policy": "drop_any_nan" if valid_target_filter else None,
@@ -135,7 +135,7 @@ def bench_command(
             ),
             compute=hidden_size is not None,
             prefetch_factor=prefetch_factor,
-            cuda_prefetch_batches=cuda_prefetch_batches if cuda_prefetch else None,
+            cuda_prefetch=cuda_prefetch or cuda_prefetch_batches is not None,
         ),
         json_out=json_out,
         as_json=as_json,

@@ -1,5 +1,7 @@
 """A run's configuration → the loader of one of its splits; training and evaluation both open theirs here."""
 
+import os
+
 from headrace.loader import Index, WindowLoader
 from headrace.loader.budget import memory_budget_nbytes
 from headrace.schemas.config import Config, SamplingConfig, Split
@@ -67,6 +69,13 @@ def with_fixed_budget(config: Config) -> Config:
     then.
     """
     budget = memory_budget_nbytes(config.loader.memory_budget)
+    return config.model_copy(update={"loader": config.loader.model_copy(update={"memory_budget": budget})})
+
+
+def with_budget_per_worker(config: Config, mib: int) -> Config:
+    """Return the configuration with a memory budget of so many MiB for each of its reader threads."""
+    workers = config.loader.num_workers
+    budget = mib * 2**20 * ((os.cpu_count() or 1) if workers == "auto" else workers)
     return config.model_copy(update={"loader": config.loader.model_copy(update={"memory_budget": budget})})
 
 

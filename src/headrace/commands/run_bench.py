@@ -49,8 +49,8 @@ class BenchRequest:
         Whether to train a model on each batch.
     prefetch_factor
         Rounds to read ahead.
-    cuda_prefetch_batches
-        Batches to copy to the GPU ahead; None where that is not asked for.
+    cuda_prefetch
+        Whether batches are asked to be brought to the GPU ahead of use.
     """
 
     config_file: Path | None
@@ -63,7 +63,7 @@ class BenchRequest:
     steps: int
     compute: bool
     prefetch_factor: int
-    cuda_prefetch_batches: int | None
+    cuda_prefetch: bool
 
 
 def run(request: BenchRequest, *, json_out: Path | None, as_json: bool) -> None:
@@ -108,7 +108,6 @@ def _measure(request: BenchRequest, console: Console) -> dict[str, Any]:
     folder = ensure_index(config, request.index_folder, console)
     with index_of(config, folder) as index:
         basins = _first_basins(index, config, request.split, request.max_basins)
-        ahead = index.config.loader.cuda_prefetch_batches
 
         def open_loader() -> WindowLoader:
             return WindowLoader(
@@ -117,7 +116,9 @@ def _measure(request: BenchRequest, console: Console) -> dict[str, Any]:
                 normalization=config.normalization, sampling=config.sampling, datasets=list(config.datasets),
                 basins=basins, shuffle=True, drop_last=False, num_workers=config.loader.num_workers,
                 cache_dir=config.loader.cache_dir, cache_limit=config.loader.cache_limit,
-                device_memory_budget=config.loader.device_memory_budget, timeout=config.loader.timeout,
+                device_memory_budget=config.loader.device_memory_budget,
+                cuda_prefetch_batches=config.loader.cuda_prefetch_batches, timeout=config.loader.timeout,
+                weights={name: dataset.weight for name, dataset in config.datasets.items()},
             )  # fmt: skip
 
         def make_step(loader: WindowLoader) -> TrainingStep:
@@ -129,7 +130,7 @@ def _measure(request: BenchRequest, console: Console) -> dict[str, Any]:
     return {
         **result.as_dict(),
         "advice": advice(result, num_workers=workers, num_threads=threads),
-        "notes": _notes(request, device, ahead),
+        "notes": _notes(request, device),
         "settings": {
             "index": str(folder),
             "datasets": list(config.datasets),
@@ -166,18 +167,13 @@ def _first_basins(index: Index, config: Config, split: Split, most: int | None) 
     return chosen
 
 
-def _notes(request: BenchRequest, device: str, ahead: int) -> list[str]:
-    """Say which flags changed nothing; ``ahead`` batches are copied to a GPU ahead of use."""
-    notes, asked = [], request.cuda_prefetch_batches
+def _notes(request: BenchRequest, device: str) -> list[str]:
+    """Say which flags changed nothing."""
+    notes = []
     if request.prefetch_factor != _ROUNDS_AHEAD:
         notes.append(f"--prefetch-factor {request.prefetch_factor}: this version always reads one round ahead.")
-    if asked is not None and device == "cpu":
+    if request.cuda_prefetch and device == "cpu":
         notes.append("--cuda-prefetch: batches stay on the CPU, so nothing is copied ahead.")
-    elif asked is not None and asked != ahead:
-        notes.append(
-            f"--cuda-prefetch-batches {asked}: batches that are not gathered on the GPU itself are copied {ahead} "
-            "ahead, as the configuration in the index says (loader.cuda_prefetch_batches)."
-        )
     return notes
 
 

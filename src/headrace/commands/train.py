@@ -19,14 +19,21 @@ _PATH = click.Path(path_type=Path)
 
 
 @click.command("train", short_help="Train a model from an index.")
-@click.option("--config", "config_file", type=_PATH, metavar="FILE", help="Configuration; default: the one in --index.")
+@click.option(
+    "--config", "--dataset-config", "config_file", type=_PATH, metavar="FILE",
+    help="Configuration; default: the one in --index.",
+)  # fmt: skip
 @click.option(
     "--index", "index_folder", type=_PATH, metavar="DIR",
     help="Index of the configuration's stores; default indexes/<digest>. Built first where there is none.",
 )  # fmt: skip
 @click.option("--run-dir", type=_PATH, metavar="DIR", help="Folder of the run; default runs/<time>-<digest>.")
 @click.option("--resume", is_flag=True, help="Go on with the run in --run-dir, exactly where it stopped.")
-@click.option("--datasets", metavar="A,B", help="Train on these data sets of the configuration only.")
+@click.option("--datasets", "--dataset-id", metavar="A,B", help="Train on these data sets of the configuration only.")
+@click.option(
+    "--worker-cache-size-mb", "worker_cache_mib", type=click.IntRange(min=1), metavar="N",
+    help="Memory for decoded rows in MiB, times --num-workers; they share it. Not beside --memory-budget.",
+)  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set any field: --set train.dropout=0.2.")
 @click.option("--amp/--no-amp", default=None, help="Compute in bfloat16 where torch sees fit. [train.amp]")
 @setting_flags
@@ -39,6 +46,7 @@ def train_command(
     run_dir: Path | None,
     resume: bool,
     datasets: str | None,
+    worker_cache_mib: int | None,
     settings: Sequence[str],
     amp: bool | None,
     **flags: object,
@@ -66,14 +74,18 @@ def train_command(
     """
     overrides = [*settings, *([] if amp is None else [f"train.amp={str(amp).lower()}"]), *overrides_of(flags)]
     console = make_console()
+    if worker_cache_mib is not None and flags["memory_budget"] is not None:
+        raise click.UsageError("--worker-cache-size-mb and --memory-budget both set the memory: give one", ctx)
     if resume:
-        _refuse_settings(ctx, run_dir, given=bool(config_file or datasets or overrides))
+        _refuse_settings(ctx, run_dir, given=bool(config_file or datasets or overrides or worker_cache_mib))
         assert run_dir is not None, "refused above"
         trained = _resume(run_dir, index_folder, console)
     else:
         if config_file is None and index_folder is None:
             raise click.UsageError("give --config FILE, --index DIR, or --resume with --run-dir", ctx)
-        trained = _train(config_file, index_folder, run_dir, overrides, split_names(datasets), console)
+        trained = _train(
+            config_file, index_folder, run_dir, overrides, split_names(datasets), worker_cache_mib, console
+        )
     _summarize(trained)
 
 
@@ -83,13 +95,17 @@ def _train(
     run_dir: Path | None,
     overrides: Sequence[str],
     datasets: Sequence[str] | None,
+    worker_cache_mib: int | None,
     console: Console,
 ) -> "TrainedRun":
+    from headrace.commands.loaders import with_budget_per_worker
     from headrace.commands.run_setup import default_run_folder, ensure_index, read_config
     from headrace.trainer.device import choose_device
     from headrace.trainer.run_folder import RunFolder
 
     config = read_config(config_file, index_folder, overrides, datasets)
+    if worker_cache_mib is not None:
+        config = with_budget_per_worker(config, worker_cache_mib)
     run_folder = default_run_folder(config, datetime.now()) if run_dir is None else run_dir
     RunFolder.refuse_used(run_folder)
     choose_device(config.train.device)
