@@ -20,6 +20,8 @@ from headrace.schemas.config import SamplingConfig
 
 _MOST_ROUNDS = 8
 """Times the fewest rounds at which the even shares of data sets are given up for rounds that fit."""
+_SINGLE_STEPS = 64
+"""Numbers of rounds tried one after the other before the step is doubled each time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,11 +144,15 @@ def _even_rounds(taken: list[Uses], rounds: int) -> Uses:
 def _cut(uses: Uses, rounds: int) -> Uses:
     count = uses.stretches.count
     stop = np.cumsum(count)
-    edges = np.arange(1, rounds) * int(stop[-1]) // rounds
-    begin = np.unique(np.concatenate([stop - count, edges]))
-    of = np.searchsorted(stop, begin, side="right")
+    start, edges = stop - count, np.arange(1, rounds) * int(stop[-1]) // rounds
+    of_edge = np.searchsorted(stop, edges, side="right")
+    between = np.unique(edges[start[of_edge] != edges])
+    begin = np.insert(start, np.searchsorted(start, between), between)
+    of = np.repeat(
+        np.arange(start.size), 1 + np.bincount(np.searchsorted(stop, between, "right"), minlength=start.size)
+    )
     part = uses.stretches.take(of)
-    skipped = begin - (stop - count)[of]
+    skipped = begin - start[of]
     return Uses(
         round=np.searchsorted(edges, begin, side="right"),
         stretches=replace(part, first=part.first + skipped * part.step, count=np.diff(np.append(begin, stop[-1]))),
@@ -157,16 +163,18 @@ def _cut(uses: Uses, rounds: int) -> Uses:
 
 def _bounded_rounds(tiles: Tiles, taken: list[Uses], round_steps: int) -> Uses:
     """Cut into rounds within their size: even ones, or where whole tiles of every data set are too much, any."""
-    tile = np.unique(np.concatenate([uses.stretches.tile for uses in taken]))
-    rounds = max(int(-(-tiles.num_rows[tile].sum() // round_steps)), 1)
-    most_rounds = _MOST_ROUNDS * rounds
+    used = np.zeros(tiles.slot.size, dtype=bool)
+    for uses in taken:
+        used[uses.stretches.tile] = True
+    rounds = max(int(-(-tiles.num_rows[used].sum() // round_steps)), 1)
+    most_rounds, tries = _MOST_ROUNDS * rounds, 0
+    spans = [_Spans.of(uses.stretches, tiles, most_rounds) for uses in taken if uses.turn.size]
     while rounds <= most_rounds:
-        uses = _even_rounds(taken, rounds)
-        held, _ = _tiles_of_rounds(uses, tiles)
-        most = int(np.bincount(held // tiles.slot.size, weights=tiles.num_rows[held % tiles.slot.size]).max())
+        most = int(sum(own.rows_of_rounds(rounds) for own in spans).max())
         if most <= round_steps:
-            return uses
-        rounds = max(rounds + 1, rounds * most // round_steps)
+            return _even_rounds(taken, rounds)
+        tries += 1
+        rounds = max(rounds + (1 << max(tries - _SINGLE_STEPS, 0)), rounds * most // round_steps)
     count = [uses.stretches.count for uses in taken]
     place = np.concatenate([(np.cumsum(c) - c / 2) / max(int(c.sum()), 1) for c in count])
     order = np.argsort(place, kind="stable")
@@ -176,12 +184,55 @@ def _bounded_rounds(tiles: Tiles, taken: list[Uses], round_steps: int) -> Uses:
     return _gathered(taken, number)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Spans:
+    """Places of stretches among what a data set gives: which rounds hold which tile, for any even number of rounds.
+
+    Parameters
+    ----------
+    first, last
+        int64 [U], places of the first and the last window of each stretch.
+    before
+        int64 [U], place of the last window of the same tile's stretch before it; -1 where it is the tile's first.
+    rows
+        int64 [U], rows of the tile.
+    """
+
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    before: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, stretches: Stretches, tiles: Tiles, most_rounds: int) -> "_Spans":
+        """Look at stretches; where there may be more rounds than windows, at every window alone."""
+        tile, count = stretches.tile, stretches.count
+        if count.sum() < most_rounds:
+            tile, count = np.repeat(tile, count), np.ones(count.sum(), np.int64)
+        last = np.cumsum(count) - 1
+        order = np.argsort(tile, kind="stable")
+        again = np.flatnonzero(tile[order[1:]] == tile[order[:-1]])
+        before = np.full(tile.size, -1)
+        before[order[again + 1]] = last[order[again]]
+        return cls(first=last + 1 - count, last=last, before=before, rows=tiles.num_rows[tile])
+
+    def rows_of_rounds(self, rounds: int) -> NDArray[np.float64]:
+        """Return the rows of the tiles that each round of :func:`_even_rounds` holds, float64 [rounds]."""
+        total = int(self.last[-1]) + 1
+        first, last, before = (((p + 1) * rounds - 1) // total for p in (self.first, self.last, self.before))
+        new = np.maximum(first, before + 1)  # of place -1 the round is -1
+        held = new <= last
+        begun = np.bincount(new[held], weights=self.rows[held], minlength=rounds)
+        ended = np.bincount(last[held] + 1, weights=self.rows[held], minlength=rounds)
+        return np.cumsum(begun - ended[:rounds])
+
+
 def _gathered(parts: list[Uses], number: NDArray[np.int64]) -> Uses:
     """Return uses of several data sets in the order of rounds, none of which is empty."""
     dataset = np.concatenate([uses.dataset for uses in parts])
     order = np.lexsort((dataset, number))
     return Uses(
-        round=np.unique(number[order], return_inverse=True)[1],
+        round=np.cumsum(np.diff(number[order], prepend=number[order[0]]) != 0),
         stretches=joined([uses.stretches for uses in parts]).take(order),
         dataset=dataset[order],
         turn=np.concatenate([uses.turn for uses in parts])[order],
@@ -190,5 +241,6 @@ def _gathered(parts: list[Uses], number: NDArray[np.int64]) -> Uses:
 
 def _tiles_of_rounds(uses: Uses, tiles: Tiles) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return ``round · N + tile`` for the tiles of every round, ascending, and where each round begins."""
-    held = np.unique(uses.round * tiles.slot.size + uses.stretches.tile)
+    held = np.sort(uses.round * tiles.slot.size + uses.stretches.tile)
+    held = held[np.append(True, held[1:] != held[:-1])]
     return held, np.searchsorted(held, np.arange(int(uses.round[-1]) + 2) * tiles.slot.size)

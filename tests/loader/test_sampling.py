@@ -33,8 +33,7 @@ def counts(case: Planned, plan) -> np.ndarray:
     return np.bincount(case.layout.dataset[case.served(plan)[0]], minlength=3)
 
 
-@pytest.mark.parametrize("share", SHARES)
-@pytest.mark.parametrize("epoch", [0, 1, 5])
+@pytest.mark.parametrize(("share", "epoch"), [(0.1, 0), (0.4, 1), (1.0, 5), (1.0, 0)])
 def test_data_sets_have_exactly_their_shares(share, epoch):
     case = split(share)
     for limit in (None, 3000, 301):
@@ -80,10 +79,9 @@ def test_above_one_pass_every_window_is_used_equally_often_and_never_again_befor
             assert len(set(served[number * windows : (number + 1) * windows])) == windows
 
 
-@pytest.mark.parametrize("share", SHARES)
-@pytest.mark.parametrize(("mode", "limit"), [
-    ("weighted_by_sample", 500), ("weighted_by_sample", 4000), ("weighted_by_sample", 11_000),
-    ("balanced_by_dataset", 6000), ("weighted_by_dataset", 4000),
+@pytest.mark.parametrize(("share", "mode", "limit"), [
+    (0.1, "weighted_by_sample", 1500), (0.4, "weighted_by_sample", 4000), (1.0, "weighted_by_sample", 1500),
+    (0.1, "weighted_by_sample", 11_000), (0.4, "balanced_by_dataset", 18_912), (1.0, "weighted_by_dataset", 18_912),
 ])  # fmt: skip
 def test_below_one_pass_epochs_go_on_until_every_window_was_used_then_begin_again(share, mode, limit):
     case = split(share)
@@ -117,6 +115,19 @@ def sampled(draw: st.DrawFn):
     return windows, case, settings
 
 
+def check_rounds(case: Planned, plan) -> None:
+    """Rounds stay within their size, and none is empty."""
+    assert (np.diff(plan.window_cuts) > 0).all()
+    assert plan.uses.round[0] == 0
+    for number in range(plan.num_rounds):
+        held = plan.tiles_of(number)
+        assert np.unique(held).size == held.size > 0
+        if case.round_steps < case.layout.num_rows:
+            assert case.tiles.num_rows[held].sum() <= case.round_steps
+        used = plan.uses.stretches.tile[plan.uses.of_round(number)]
+        assert set(used.tolist()) == set(held.tolist())
+
+
 @given(sampled())
 def test_a_sampled_epoch_serves_windows_of_the_split_and_keeps_to_its_limits(drawn):
     windows, case, settings = drawn
@@ -133,30 +144,16 @@ def test_a_sampled_epoch_serves_windows_of_the_split_and_keeps_to_its_limits(dra
     for basin, distinct in Counter((d, b) for d, b, _ in set(keys)).items():
         assert distinct <= min(by_basin[basin], cap or by_basin[basin])
     assert plan.digest() == case.sampled(**settings).digest()
-
-
-@given(sampled())
-def test_rounds_of_a_sampled_epoch_stay_within_their_size_and_none_is_empty(drawn):
-    _, case, settings = drawn
-    plan = case.sampled(**settings)
-    assert (np.diff(plan.window_cuts) > 0).all()
-    assert plan.uses.round[0] == 0
-    for number in range(plan.num_rounds):
-        held = plan.tiles_of(number)
-        assert np.unique(held).size == held.size > 0
-        if case.round_steps < case.layout.num_rows:
-            assert case.tiles.num_rows[held].sum() <= case.round_steps
-        used = plan.uses.stretches.tile[plan.uses.of_round(number)]
-        assert set(used.tolist()) == set(held.tolist())
+    check_rounds(case, plan)
 
 
 def test_a_cap_draws_every_window_of_a_basin_equally_often():
     case = planned(windows_from([(0, b, 0, 100) for b in range(6)] + [(0, 6, 0, 5)], 1), 10, 1.0)
-    served = np.concatenate([case.served(case.sampled(max_windows_per_basin=30, epoch=e))[1] for e in range(200)])
-    assert served.size == 200 * (6 * 30 + 5)
+    served = np.concatenate([case.served(case.sampled(max_windows_per_basin=30, epoch=e))[1] for e in range(80)])
+    assert served.size == 80 * (6 * 30 + 5)
     times = np.bincount(served, minlength=100)[5:]  # the short basin has all of its five windows in every epoch
-    assert np.abs(times / (200 * 6 * 0.3) - 1).max() < 0.35
-    assert abs(times.mean() / (200 * 6 * 0.3) - 1) < 0.01
+    assert np.abs(times / (80 * 6 * 0.3) - 1).max() < 0.5
+    assert abs(times.mean() / (80 * 6 * 0.3) - 1) < 0.01
 
 
 def test_small_epochs_mix_as_large_ones_do():
