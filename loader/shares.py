@@ -58,7 +58,7 @@ def own_share(content: Content, column: NDArray[np.int64], rank: int, world_size
     Raises
     ------
     ConfigError
-        Another sampling than every window once per epoch.
+        Another sampling than every window once per epoch, or fewer windows than ranks.
     """
     sampling = content.spec.sampling
     if sampling.mode != "weighted_by_sample" or sampling.max_windows_per_basin is not None:
@@ -72,6 +72,16 @@ def own_share(content: Content, column: NDArray[np.int64], rank: int, world_size
             )
         )
     parts = share_windows(content.windows, content.layout.run_slot, column, world_size)
+    if not all(part.total for part in parts):
+        raise ConfigError(
+            describe(
+                "fewer windows than ranks",
+                where="WindowLoader(rank_local=True)",
+                expected=f"at least {world_size} windows",
+                got=f"{content.windows.total}",
+                fix="use fewer ranks, or leave rank_local out",
+            )
+        )
     layouts = [lay_out(part, content.spec.window.length) for part in parts]
     own = layouts[rank]
     keys, own_keys = (x.dataset.astype(np.int64) << 32 | x.basin for x in (content.layout, own))

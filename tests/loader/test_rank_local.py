@@ -163,6 +163,16 @@ def test_drop_last_gives_full_batches_and_a_short_epoch_its_number(index):
     assert counts[0] == counts[1]
 
 
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_fewer_windows_than_ranks_are_refused_on_every_rank(index, drop_last):
+    few = {"basins": {"creek": ["c0"], "river": []}, "window": {"hindcast_length": 68, "warmup_length": 68}}
+    with opened(index, 0, 1, missing={"target_nan_policy": "keep"}, **few) as loader:
+        assert loader.num_windows == 2
+    for rank in (0, 4):
+        with pytest.raises(ConfigError, match="fewer windows than ranks"):
+            opened(index, rank, 5, drop_last=drop_last, missing={"target_nan_policy": "keep"}, **few)
+
+
 def test_a_single_process_has_all_windows(index, every):
     with headrace.WindowLoader(index, "train", batch_size=64, rank_local=True) as loader:
         assert sorted(flat([windows_of(batch) for batch in loader])) == every
