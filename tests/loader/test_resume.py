@@ -40,13 +40,15 @@ def test_resuming_after_any_batch_gives_exactly_the_rest_then_the_next_epoch(ind
         loader.set_epoch(epoch)
         whole, following = epoch_of(loader), epoch_of(loader)
     assert len(whole) > 6
-    for k in range(len(whole) + 1):
-        with opened(index, budget, num_workers=1 + k % 3) as first:
-            first.set_epoch(epoch)
-            done = [windows_of(batch) for batch in islice(first, k)]
-            state = saved(first.state_dict())
+    with opened(index, budget, num_workers=3) as first:
+        first.set_epoch(epoch)
+        states = [saved(first.state_dict())]
+        states += [saved(first.state_dict()) for _ in first]
+    assert len(states) == len(whole) + 1
+    for k, state in enumerate(states):
+        done = whole[:k]
         assert state["windows_consumed"] == len(flat(done))
-        with opened(index, budget, num_workers=1 + (k + 1) % 3, seed=99) as second:
+        with opened(index, budget, num_workers=1 + k % 3, seed=99) as second:
             second.load_state_dict(state)
             assert second.state_dict() == state
             assert done + epoch_of(second) == whole
