@@ -5,11 +5,13 @@ import json
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headrace.loader.layout import Layout
 from headrace.loader.normalize import Scaling
 from headrace.loader.read_plan import OpenDataset, ReadGroup
 from headrace.loader.rows_file import FORMAT
+from headrace.schemas.grid import ChunkGrid
 
 
 def rows_key(
@@ -57,12 +59,20 @@ def rows_key(
         for array in opened.arrays:
             described = array.array.metadata.to_dict()
             add(array.name, array.dims, {k: v for k, v in described.items() if k != "attributes"})
-    for group in groups:
-        opened = datasets[group.dataset]
-        add(group.dataset, group.variables, group.basin_start, group.basin_stop, group.step_start, group.step_stop)
-        for v in group.variables:
-            grid, facts = opened.arrays[v].grid, opened.source.chunks[opened.variables[v].name]
-            basin_chunk = grid.basin.chunk_of(group.basin_start)
-            chunks = grid.time.chunks_of(group.step_start, group.step_stop)
-            add([facts.look_up(basin_chunk, chunk) for chunk in chunks])
+    add([(g.dataset, g.variables, g.basin_start, g.basin_stop, g.step_start, g.step_stop) for g in groups])
+    for number, opened in enumerate(datasets):
+        own = [group for group in groups if group.dataset == number]
+        for v, variable in enumerate(opened.variables):
+            facts, grid = opened.source.chunks[variable.name], opened.arrays[v].grid
+            keys = [_chunks_of(group, grid) for group in own if v in group.variables]
+            rows = facts.rows_of(np.concatenate([np.zeros(0, np.int64), *keys]))
+            known = rows[rows >= 0]
+            for found in (rows, facts.state[known], facts.fingerprint[known]):
+                add(found.dtype.str, found)
     return digest.hexdigest()[:32]
+
+
+def _chunks_of(group: ReadGroup, grid: ChunkGrid) -> NDArray[np.int64]:
+    """Return the keys of a group's chunks, as table ``chunks`` has them."""
+    time_chunks = np.array(grid.time.chunks_of(group.step_start, group.step_stop), dtype=np.int64)
+    return grid.basin.chunk_of(group.basin_start) << 32 | time_chunks

@@ -55,11 +55,15 @@ class ChunkFacts:
 
     def look_up(self, basin_chunk: int, time_chunk: int) -> tuple[str, str] | None:
         """Return (state, fingerprint), or None for an object that the scan did not look at."""
-        key = basin_chunk << 32 | time_chunk
-        row = int(np.searchsorted(self.key, key))
-        if row == self.key.size or self.key[row] != key:
-            return None
-        return self.state[row].decode(), self.fingerprint[row].decode()
+        row = int(self.rows_of(np.array([basin_chunk << 32 | time_chunk]))[0])
+        return None if row < 0 else (self.state[row].decode(), self.fingerprint[row].decode())
+
+    def rows_of(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the row of every key; -1 for objects that the scan did not look at."""
+        if self.key.size == 0:
+            return np.full(keys.size, -1)
+        row = np.minimum(np.searchsorted(self.key, keys), self.key.size - 1)
+        return np.where(self.key[row] == keys, row, -1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
