@@ -11,6 +11,8 @@ from pathlib import Path
 import psutil
 from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster
+from distributed.comm.addressing import parse_address, parse_host_port
+from distributed.comm.registry import get_backend
 from distributed.system import MEMORY_LIMIT
 
 from headrace.indexer import worker_setup
@@ -147,6 +149,7 @@ def _existing(workers: Workers) -> Client:
     where = workers.scheduler or workers.scheduler_file or ""
     try:
         if workers.scheduler_file is None:
+            _check_address(where)
             return _client(where)
         if not Path(where).is_file():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))  # Dask itself would wait for ever
@@ -161,6 +164,14 @@ def _existing(workers: Workers) -> Client:
                 fix="check the address and that the scheduler runs: dask scheduler --scheduler-file FILE",
             )
         ) from error
+
+
+def _check_address(address: str) -> None:
+    """Raise ValueError for what is no address; Dask's client would be half made, and complain of that much later."""
+    scheme, place = parse_address(address)
+    get_backend(scheme)
+    if scheme != "inproc":
+        parse_host_port(place)
 
 
 def _wait_for_worker(client: Client, workers: Workers) -> None:

@@ -21,6 +21,7 @@ _FORMS = {
     ),
     "memory_budget": "auto, a number of bytes, or text such as 2GiB",
     "cache_limit": "a number of bytes, or text such as 20GiB, or null",
+    "device_memory_budget": "a number of bytes, or text such as 8GiB, or null",
     "num_workers": "auto or a whole number above 0",
 }
 """Dotted end of a key → what may stand there, where one sentence says it better than the types of a union."""
@@ -39,6 +40,7 @@ _WORDS = {
     "dict_type": "a mapping, key: value",
     "model_type": "a mapping, key: value",
     "tuple_type": "a list",
+    "too_short": "at least one entry",
 }
 _LIMITS = {
     "greater_than": ("a number above", "gt"),

@@ -25,6 +25,8 @@ Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 Period = tuple[str, str]
 BadChunkPolicy = Literal["error", "missing"]
+SizeText = Annotated[str, Field(pattern=r"(?i)^\s*\d+(\.\d+)?\s*(([kmgt]i?)?b)?\s*$")]
+"""A number of bytes with its unit, such as 2GiB."""
 
 
 class _Section(BaseModel):
@@ -178,11 +180,11 @@ class LoaderConfig(_Section):
     """Defaults of :class:`headrace.loader.WindowLoader`."""
 
     batch_size: PositiveInt = 512
-    memory_budget: str | PositiveInt = "auto"
+    memory_budget: Literal["auto"] | SizeText | PositiveInt = "auto"
     num_workers: Literal["auto"] | PositiveInt = "auto"
     cache_dir: str | None = None
-    cache_limit: str | PositiveInt | None = None
-    device_memory_budget: str | PositiveInt | None = None
+    cache_limit: SizeText | PositiveInt | None = None
+    device_memory_budget: SizeText | PositiveInt | None = None
     """Bytes of a GPU's memory for decoded rows; None is a quarter of what is free."""
     cuda_prefetch_batches: PositiveInt = 2
     """Batches on their way to the GPU where rows do not fit there."""

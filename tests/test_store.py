@@ -59,6 +59,9 @@ def test_missing_store_lists_its_siblings(tmp_path: Path) -> None:
 def test_missing_folder_and_folder_without_metadata_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=f"no folder {tmp_path / 'no'}"):
         open_group(str(tmp_path / "no" / "s.zarr"))
+    (tmp_path / "s.nc").write_bytes(b"CDF")
+    with pytest.raises(SourceError, match="got:      a file"):
+        open_group(str(tmp_path / "s.nc"))
     (tmp_path / "empty.zarr").mkdir()
     with pytest.raises(SourceError, match="a folder without group metadata"):
         open_group(str(tmp_path / "empty.zarr"))

@@ -131,7 +131,7 @@ def read_basin_ids(group: zarr.Group, uri: str, *, id_width: int | None, key: st
     if values.dtype.kind in "iu":
         return _ids_from_integers(values, where, id_width, key)
     if values.dtype.kind not in "OUST":
-        got = f"{values.dtype}, first value {values[0]!r}" if values.size else str(values.dtype)
+        got = f"{values.dtype}, first value {values[0].item()!r}" if values.size else str(values.dtype)
         raise SourceError(
             describe(
                 "basin ids are not text",

@@ -204,6 +204,8 @@ def _not_found(path: Path, where: str) -> str:
         got = "an array, not a group"
     elif path.is_dir():
         got = "a folder without group metadata (.zgroup or zarr.json)"
+    elif path.exists():
+        got = "a file"
     else:
         siblings = sorted(p.name for p in path.parent.glob("*.zarr")) if path.parent.is_dir() else []
         beside = f"; beside it are: {', '.join(siblings[:8])}" if siblings else ""

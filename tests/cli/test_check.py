@@ -47,6 +47,21 @@ def test_everything_wrong_is_listed_at_once(tmp_path: Path) -> None:
     assert "2031-02-20" in found.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "got"),
+    [
+        ([], "neither"),
+        (["c.yml", "--index", "i"], "CONFIG with --index"),
+        (["c.yml", "--verify", "3"], "CONFIG with --verify"),
+        (["--index", "i", "--set", "window.stride=2"], "--index with --set"),
+    ],
+)
+def test_arguments_that_do_not_go_together_are_named(arguments: list[str], got: str) -> None:
+    found = run_headrace("check", *arguments)
+    assert found.code == 2
+    assert f"got:      {got}\n" in found.err
+
+
 def test_an_untouched_index_is_up_to_date_also_when_scanned_again(built: Path) -> None:
     found = run_headrace("check", "--index", built / "index", "--verify", "4")
     assert found.code == 0

@@ -7,6 +7,7 @@ import pytest
 
 from command_line import run_headrace
 from headrace.cli import _COMMANDS
+from headrace.schemas.tables import TABLES
 
 HEAVY = ("dask", "distributed", "duckdb", "torch", "zarr", "xarray", "matplotlib")
 
@@ -41,6 +42,11 @@ def test_help_imports_nothing_heavy(arguments):
         [sys.executable, "-c", code, *arguments, "--help"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_help_of_sql_names_every_table():
+    named = run_headrace("sql", "--help").out.partition("of its own name:")[2].partition(".")[0]
+    assert {word.strip() for word in named.split(",")} == set(TABLES)
 
 
 def test_an_unknown_command_is_a_usage_error():

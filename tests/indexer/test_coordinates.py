@@ -51,7 +51,7 @@ def test_float_ids_are_refused(tmp_path, monkeypatch):
     store = write_store(tmp_path / "s.zarr", basins=["1013500", "2"], id_dtype="float64")
     message = refused(dataset(store), tmp_path, monkeypatch, SourceError)
     assert "basin ids are not text" in message
-    assert "float64, first value" in message
+    assert "float64, first value 1013500.0\n" in message
 
 
 def test_repeated_basins_are_listed_or_one_row_is_chosen(tmp_path, monkeypatch):

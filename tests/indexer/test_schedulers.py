@@ -69,7 +69,12 @@ def test_error_of_a_worker_names_the_chunk_and_leaves_no_index(tmp_path, workers
 
 def test_unreachable_schedulers_are_configuration_errors(settings, tmp_path, monkeypatch):
     monkeypatch.setattr("headrace.indexer.cluster._CONNECT_SECONDS", 1)
-    for options in ({"scheduler": "tcp://127.0.0.1:9"}, {"scheduler_file": str(tmp_path / "none.json")}):
+    for options in (
+        {"scheduler": "tcp://127.0.0.1:9"},
+        {"scheduler": "nonsense"},
+        {"scheduler": "tpc://127.0.0.1:9"},
+        {"scheduler_file": str(tmp_path / "none.json")},
+    ):
         with pytest.raises(ConfigError, match="scheduler cannot be reached") as caught:
             build_index(settings, tmp_path / "i", **options)
         assert next(iter(options.values())) in str(caught.value)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.loader.budget import human_nbytes, memory_budget_nbytes, parse_nbytes
+from headrace.schemas.config import LoaderConfig
 from headrace.schemas.errors import ConfigError
 
 
@@ -27,6 +28,20 @@ from headrace.schemas.errors import ConfigError
 )
 def test_sizes_are_read_as_written(text, nbytes):
     assert parse_nbytes(text, "memory_budget") == nbytes
+
+
+@pytest.mark.parametrize(
+    "text", ["512", " 1 KiB ", "1.5MiB", "2gb", "3 kB", "1 TiB", "7B", "2 XiB", "GiB", "1,5GiB", "2K"]
+)
+def test_a_configuration_takes_the_sizes_that_a_loader_takes(text):
+    def taken(read):
+        try:
+            read()
+        except ValueError:
+            return False
+        return True
+
+    assert taken(lambda: LoaderConfig(cache_limit=text)) == taken(lambda: parse_nbytes(text, "cache_limit"))
 
 
 @pytest.mark.parametrize("text", ["", "GiB", "2 XiB", "-1", "1,5GiB", "two", -1, True, None, float("nan"), [2]])

@@ -100,6 +100,15 @@ def test_unknown_key_is_named_with_its_dotted_path_and_the_nearest_key(override:
             "loader.memory_budget=-5",
             "loader.memory_budget = -5: expected auto, a number of bytes, or text such as 2GiB",
         ),
+        (
+            "loader.memory_budget=2 gigs",
+            "loader.memory_budget = '2 gigs': expected auto, a number of bytes, or text such as 2GiB",
+        ),
+        (
+            "loader.device_memory_budget=all",
+            "loader.device_memory_budget = 'all': expected a number of bytes, or text such as 8GiB, or null",
+        ),
+        ("datasets={}", "datasets = {}: expected at least one entry"),
         ("loader.num_workers=0", "loader.num_workers = 0: expected auto or a whole number above 0"),
         (
             "datasets.a.basins=",

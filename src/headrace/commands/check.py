@@ -42,12 +42,13 @@ Exit codes: 2 the configuration is wrong, 3 a store cannot be read, 4 the index 
 def check_command(config: Path | None, directory: Path | None, overrides: tuple[str, ...], verify: int) -> None:
     """Check and print."""
     if (config is None) == (directory is None) or (directory is None and verify) or (directory and overrides):
+        given = {"CONFIG": config, "--index": directory, "--set": overrides, "--verify": verify}
         raise ConfigError(
             describe(
-                "nothing or too much to check",
+                "nothing to check, or what does not go together",
                 where="headrace check",
                 expected="CONFIG (with --set), or --index DIR (with --verify)",
-                got="neither or both",
+                got=" with ".join(name for name, value in given.items() if value) or "neither",
                 fix="see headrace check --help",
             )
         )

@@ -29,9 +29,9 @@ from headrace.commands.render import FORMATS, write_table
 def sql_command(directory: Path, query: str, form: str, limit: int) -> None:
     """Run QUERY, in DuckDB's SQL, over the tables of the index in DIRECTORY.
 
-    Every table is a view of its own name: datasets, segments, periods, basins, variables, chunks, runs, windows,
-    dropped, moments, stats, statics. QUERY - is read from standard input. A query reads these tables and no other
-    file, and writes none; send the rows of --format csv or json to a file instead.
+    Every table is a view of its own name: datasets, arrays, segments, periods, time_order, basins, variables, chunks,
+    runs, windows, dropped, moments, stats, statics. QUERY - is read from standard input. A query reads these tables
+    and no other file, and writes none; send the rows of --format csv or json to a file instead.
 
     \b
     Example:
