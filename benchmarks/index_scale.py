@@ -93,7 +93,7 @@ def plan_epoch(folder: Path, **_: int) -> str:
     """Make a loader: windows, layout, tiles, and the read groups of all chunks."""
     with (
         headrace.open_index(folder / "index") as index,
-        headrace.WindowLoader(index, "train", memory_budget="1GiB", cache_dir=str(folder)) as loader,
+        headrace.WindowLoader(index, "train", memory_budget="1GiB", cache_dir="off") as loader,
     ):
         return f"{len(loader):,} batches"
 

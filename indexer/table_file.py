@@ -45,6 +45,7 @@ def write_table(schema: pa.Schema, stretches: Iterable[pa.Table], path: Path, *,
         for group in _groups(schema, stretches, row_group):
             writer.write_table(group, row_group_size=row_group)
             num_rows += group.num_rows
+            del group  # the next one takes as much
     pa.default_memory_pool().release_unused()
     return num_rows
 
@@ -58,8 +59,11 @@ def _groups(schema: pa.Schema, stretches: Iterable[pa.Table], row_group: int) ->
         while num_waiting >= row_group:
             joined = pa.concat_tables(waiting)
             waiting, num_waiting, any_yet = [joined.slice(row_group)], num_waiting - row_group, True
-            group = joined.slice(0, row_group).combine_chunks()
-            del joined  # its stretches need not be held while the group is written
-            yield group
+            columns = joined.slice(0, row_group).columns
+            del joined, stretch  # what is copied need not be held
+            for number in range(len(columns)):
+                columns[number] = columns[number].combine_chunks()
+            yield pa.Table.from_arrays(columns, schema=schema)
+            del columns
     if num_waiting or not any_yet:
         yield pa.concat_tables(waiting).combine_chunks() if waiting else schema.empty_table()

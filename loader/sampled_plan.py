@@ -170,7 +170,7 @@ def _bounded_rounds(tiles: Tiles, taken: list[Uses], round_steps: int) -> Uses:
     most_rounds, tries = _MOST_ROUNDS * rounds, 0
     spans = [_Spans.of(uses.stretches, tiles, most_rounds) for uses in taken if uses.turn.size]
     while rounds <= most_rounds:
-        most = int(sum(own.rows_of_rounds(rounds) for own in spans).max())
+        most = int(np.sum([own.rows_of_rounds(rounds) for own in spans], axis=0).max())
         if most <= round_steps:
             return _even_rounds(taken, rounds)
         tries += 1
