@@ -6,9 +6,10 @@ import zarr
 
 from headrace.indexer.decode_rules import AbsentPolicy, build_rule, refuse_hidden_sign
 from headrace.indexer.facts import VariableFacts
+from headrace.members import array_names, find_member
 from headrace.schemas.errors import ConfigError, SourceError, describe
 from headrace.schemas.variables import Role, VariableConfig
-from headrace.store import BASIN_DIM, TIME_DIM, StoredArray, array_names, open_array
+from headrace.store import BASIN_DIM, TIME_DIM, StoredArray, open_array
 
 _SECTION = {"input": "relevant", "target": "target", "static": "constant"}
 _HINT = {
@@ -36,7 +37,7 @@ def find_array(
         It is not numeric or has other dimensions.
     """
     dims = (BASIN_DIM,) if role == "static" else (BASIN_DIM, TIME_DIM)
-    if isinstance(group.get(array), zarr.Array):
+    if find_member(group, uri, array) is not None:
         kind = _non_numeric(group, uri, array, role)
         if kind is not None:
             raise kind

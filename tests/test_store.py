@@ -11,8 +11,9 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace.members import array_names
 from headrace.schemas.errors import ReadError, SourceError
-from headrace.store import StoredArray, array_names, open_array, open_group
+from headrace.store import StoredArray, open_array, open_group
 from layouts import StoreLayout, store_layouts
 from synthetic import SyntheticStore, write_attributes, write_store
 

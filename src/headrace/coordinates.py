@@ -10,9 +10,10 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from headrace.members import array_names, find_member
 from headrace.schemas.dates import decode_seconds, missing_times
 from headrace.schemas.errors import ConfigError, SourceError, describe
-from headrace.store import BASIN_DIM, TIME_DIM, array_names
+from headrace.store import BASIN_DIM, TIME_DIM
 
 NO_TIME = np.iinfo(np.int64).min
 """Stands for a missing time among seconds."""
@@ -20,8 +21,8 @@ NO_TIME = np.iinfo(np.int64).min
 
 def read_vector(group: zarr.Group, uri: str, name: str) -> tuple[NDArray[Any], dict[str, Any]]:
     """Return the values and attributes of a one-dimensional coordinate."""
-    array = group.get(name)
-    if not isinstance(array, zarr.Array):
+    array = find_member(group, uri, name)
+    if array is None:
         got = f"arrays {', '.join(array_names(group)[:12]) or 'none'}"
         raise SourceError(
             describe(

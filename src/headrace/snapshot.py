@@ -15,6 +15,7 @@ import zarr
 
 from headrace.array_metadata import TIME_ATTRIBUTES, VALUE_ATTRIBUTES, metadata_text
 from headrace.coordinates import StoredTimes
+from headrace.members import find_member
 from headrace.static_rows import StaticRows
 from headrace.store import ObjectStat, stat_object
 
@@ -83,8 +84,8 @@ def look_at(group: zarr.Group, uri: str, store: StoreKind, name: str, kind: Arra
 
     Look before the values are read: what changes in between is then found changed later.
     """
-    array = group.get(name)
-    if not isinstance(array, zarr.Array):
+    array = find_member(group, uri, name)
+    if array is None:
         return ArraySnapshot(store=store, array=name, kind=kind, metadata="")
     if kind == "series":
         return series_snapshot(name, array)

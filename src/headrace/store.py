@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import zarr
 from numpy.typing import NDArray
-from zarr.errors import ArrayNotFoundError, ContainsArrayError, GroupNotFoundError, NodeNotFoundError
+from zarr.errors import ContainsArrayError, GroupNotFoundError, NodeNotFoundError
 from zarr.storage import LocalStore
 
+from headrace.members import find_member
 from headrace.schemas.config_io import is_url
 from headrace.schemas.errors import DamagedChunkError, ReadError, SourceError, StoreNotFoundError, describe
 from headrace.schemas.grid import AxisGrid, ChunkGrid
@@ -219,11 +220,6 @@ def _not_found(path: Path, where: str) -> str:
     )
 
 
-def array_names(group: zarr.Group) -> list[str]:
-    """Return the names of the arrays directly inside a group, sorted."""
-    return sorted(name for name, _ in group.arrays())
-
-
 def open_array(group: zarr.Group, uri: str, name: str, *, dims: tuple[str, ...]) -> StoredArray | None:
     """Open an array and resolve its axes by name.
 
@@ -246,21 +242,8 @@ def open_array(group: zarr.Group, uri: str, name: str, *, dims: tuple[str, ...])
     SourceError
         The array has other dimensions, or none are named.
     """
-    try:
-        array = group[name]
-    except (KeyError, ArrayNotFoundError):
-        return None
-    except (OSError, ValueError, TypeError) as error:
-        raise SourceError(
-            describe(
-                "array cannot be opened",
-                where=f"{uri}, array {name}",
-                expected="metadata of a Zarr array",
-                got=f"{type(error).__name__}: {error}",
-                fix="check the array's metadata and rights",
-            )
-        ) from error
-    if not isinstance(array, zarr.Array):
+    array = find_member(group, uri, name)
+    if array is None:
         return None
     names = dimension_names(array)
     spare = [i for i, dim in enumerate(names) if dim not in dims]

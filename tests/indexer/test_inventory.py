@@ -39,6 +39,15 @@ def test_all_problems_of_all_data_sets_come_in_one_error(tmp_path, monkeypatch):
     assert "datasets.one.t_range_test" in message
 
 
+@pytest.mark.parametrize("array", ["streamflow", "basin", "time"])
+def test_metadata_that_cannot_be_read_are_an_error_of_the_store(tmp_path, monkeypatch, array):
+    store = write_store(tmp_path / "s.zarr", steps=20)
+    document = next(p for p in (store.path / array).iterdir() if p.name in (".zarray", "zarr.json"))
+    document.write_text("{")
+    message = refused(config({"a": dataset(store)}), tmp_path, monkeypatch, SourceError)
+    assert f"array cannot be opened\n  where:    {store.path}, array {array}\n" in message
+
+
 def test_period_and_array_problems_of_one_data_set_come_together(tmp_path, monkeypatch):
     store = write_store(tmp_path / "s.zarr", steps=20)
     section = dataset(store, variables={"target": {"flow": "flow"}}, t_range_test=["1900-01-01", "1900-12-31"])
