@@ -2,6 +2,7 @@
 
 import logging
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from typing import Any, Literal, NoReturn, Self
@@ -126,6 +127,7 @@ class WindowLoader(ServedSplit):
         self._pid = os.getpid()
         self._engine: Engine | None = None
         self._stream: EpochStream | None = None
+        self._starting = threading.Lock()
         with Joint(world) as joint:
             settings = self._settings = resolve_settings(
                 opened(index).config.loader, batch_size=batch_size, seed=seed, device=device, drop_last=drop_last,
@@ -173,22 +175,22 @@ class WindowLoader(ServedSplit):
         After :meth:`load_state_dict` the first iteration serves what remained. After a ``break`` before the last batch
         the next iteration starts the same epoch again. A new iteration ends one that is under way.
         """
-        engine = self._checked_engine()
-        self._stop_stream()
-        progress = self._progress
-        cuts, plan = self._cuts(progress.begin()), self.plan()
-        if len(cuts) == 0:
-            progress.start(progress.epoch + 1)
-            return
-        self._warn_of_left_out(plan)
-        begin, end = cuts.bounds(0)[0], cuts.bounds(len(cuts) - 1)[1]
-        rounds = RoundQueue(self._transfer.rounds(engine.rounds), plan, plan.rounds_of(begin, end))
-        gatherer = self._transfer.gatherer(
-            plan=plan, cuts=cuts, rank=self.rank, rounds=rounds, shape=self._serving.shape,
-            together=batches_together(self._serving.shape, self.batch_size, 1 + AHEAD * self.num_workers),
-        )  # fmt: skip
-        stream = EpochStream(gatherer, rounds, num_threads=self.num_workers, timeout=self.timeout)
-        self._stream = stream
+        engine, progress = self._checked_engine(), self._progress
+        with self._starting:  # threads that begin at once would share buffers
+            self._stop_stream()
+            cuts, plan = self._cuts(progress.begin()), self.plan()
+            if len(cuts) == 0:
+                progress.start(progress.epoch + 1)
+                return
+            self._warn_of_left_out(plan)
+            begin, end = cuts.bounds(0)[0], cuts.bounds(len(cuts) - 1)[1]
+            rounds = RoundQueue(self._transfer.rounds(engine.rounds), plan, plan.rounds_of(begin, end))
+            gatherer = self._transfer.gatherer(
+                plan=plan, cuts=cuts, rank=self.rank, rounds=rounds, shape=self._serving.shape,
+                together=batches_together(self._serving.shape, self.batch_size, 1 + AHEAD * self.num_workers),
+            )  # fmt: skip
+            stream = EpochStream(gatherer, rounds, num_threads=self.num_workers, timeout=self.timeout)
+            self._stream = stream
         try:
             self._checked_engine()  # another thread may have closed the loader before it knew of this stream
             for number, batch in enumerate(self._transfer.batches(stream)):

@@ -15,6 +15,7 @@ import torch
 
 import headrace
 from headrace.loader.pool import Pool
+from headrace.loader.stream import EpochStream
 from headrace.store import StoredArray
 
 BUDGETS = ["1GiB", 2400]
@@ -208,6 +209,37 @@ def test_closing_while_a_chunk_is_read_ends_the_iteration_with_a_plain_error(ind
         thread.join(30)
     assert type(found[0]) is RuntimeError
     assert "closed" in str(found[0])
+
+
+def test_threads_that_begin_an_epoch_at_once_do_not_share_its_buffers(index, monkeypatch):
+    under_way, most = [0], [0]
+
+    class Slow(EpochStream):
+        def __init__(self, *args: Any, **settings: Any) -> None:
+            under_way[0] += 1
+            most[0] = max(most[0], under_way[0])
+            time.sleep(0.02)
+            super().__init__(*args, **settings)
+            under_way[0] -= 1
+
+    monkeypatch.setattr("headrace.loader.window_loader.EpochStream", Slow)
+    together, over = threading.Barrier(3), list[str]()
+
+    def consume() -> None:
+        together.wait()
+        try:
+            list(loader)
+        except RuntimeError as error:
+            over.append(str(error))
+
+    with headrace.WindowLoader(index, "train", batch_size=16, memory_budget=2400) as loader:
+        threads = [threading.Thread(target=consume) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert most == [1]
+        assert all("iterated again" in error for error in over)
 
 
 def test_a_loader_is_not_sent_to_another_process(index):
