@@ -12,7 +12,6 @@ from headrace.loader.buffers import BufferPool
 from headrace.loader.gather import BatchShape, Gatherer, Places
 from headrace.loader.lane import Lane
 from headrace.loader.partition import BatchCuts
-from headrace.loader.pool import Pool
 from headrace.loader.rounds import RoundQueue
 from headrace.loader.schedule import EpochPlan
 
@@ -28,14 +27,14 @@ class PendingBatch:
     ids
         int32 [3, B], pinned: data set, basin, start.
     parts
-        (round, its pool, windows) in order.
+        (round, windows) in order.
     rounds, shape, lane, statics
         Where windows come from, what a batch looks like, the device, and the statics there.
     """
 
     rows: torch.Tensor
     ids: torch.Tensor
-    parts: list[tuple[int, Pool, int]]
+    parts: list[tuple[int, int]]
     rounds: RoundQueue
     shape: BatchShape
     lane: Lane
@@ -50,8 +49,9 @@ class PendingBatch:
         x = lane.empty((size, window.length, self.shape.num_x), torch.float32)
         y = lane.empty((size, window.target_length, self.shape.num_y), torch.float32)
         x_flat, y_flat, begin = x.flatten(1), y.flatten(1), 0
-        for number, pool, count in self.parts:
+        for number, count in self.parts:
             mine = slice(begin, begin + count)
+            pool = self.rounds.get(number)  # at hand, but for a batch over three rounds, which waits for its own first
             pool.gather(rows[0, mine], rows[1, mine], x_flat[mine], y_flat[mine])
             self.rounds.done(number)
             begin += count
@@ -93,17 +93,22 @@ class DeviceGatherer(Gatherer):
         self._lane, self._statics = lane, statics
 
     def gather(self, places: Places) -> list[PendingBatch]:  # type: ignore[override]  # finished where handed out
-        """Wait for the rounds of a job, which is one batch, and bring its places to pinned memory."""
+        """Bring the places of a job, which is one batch, to pinned memory and wait for its first two rounds.
+
+        No more than two are in memory at once, and a third one comes when the batch is done with the first.
+        """
         size = places.start.shape[0]
         rows, ids = self._lane.pinned((3, size), torch.int64), self._lane.pinned((3, size), torch.int32)
         for row, values in zip(rows, (places.x_row, places.y_row, places.slot), strict=True):
             row.copy_(values)
         for row, values in zip(ids, (places.dataset, places.basin, places.start), strict=True):
             row.copy_(values)
+        for number, _ in places.parts[:2]:
+            self._rounds.get(number)
         pending = PendingBatch(
             rows=rows,
             ids=ids,
-            parts=[(number, self._rounds.get(number), count) for number, count in places.parts],
+            parts=places.parts,
             rounds=self._rounds,
             shape=self._shape,
             lane=self._lane,

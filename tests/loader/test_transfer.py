@@ -185,3 +185,13 @@ def test_a_fault_while_reading_reaches_the_consumer_and_the_loader_goes_on(index
                 list(loader)
         assert StoredArray.read is read
         assert content(list(loader)) == on_host("in rounds")[0]
+
+
+@pytest.mark.parametrize("size", [150, 1000])
+def test_a_batch_may_reach_over_more_rounds_than_the_device_holds(index, lane, size):
+    with opened(index, "in rounds", batch_size=size) as host:
+        assert size > 3 * np.diff(host.plan().window_cuts).max()
+        wanted = content(list(host))
+    with opened(index, "in rounds", batch_size=size, device_memory_budget=None, timeout=60) as loader:
+        assert isinstance(loader._transfer, GatherOnDevice)
+        assert content(list(loader)) == wanted
