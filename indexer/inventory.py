@@ -16,7 +16,7 @@ from headrace.indexer.attributes import Attributes, look_at_attributes
 from headrace.indexer.coordinates import StoreTime, read_time, unique_rows
 from headrace.indexer.facts import DatasetFacts, Inventory, VariableFacts
 from headrace.indexer.problems import Problems
-from headrace.indexer.selection import Basins, basin_remarks, select_basins, select_periods
+from headrace.indexer.selection import Basins, basin_remarks, overlap_remarks, select_basins, select_periods
 from headrace.indexer.statics import check_static_missing
 from headrace.indexer.unit_check import check_units
 from headrace.schemas.config import Config, DatasetConfig, Split
@@ -90,6 +90,7 @@ def _look_at(config: Config, dataset_id: str, problems: Problems) -> DatasetFact
         problems.remarks += _dropped_remark(key, basins, dropped)
         basins, statics = basins.without(dropped), {name: np.delete(v, dropped) for name, v in statics.items()}
         _check_some_left(basins, key)
+        problems.remarks += overlap_remarks(periods, basins, key=key)
     for i, variable in enumerate(series):
         with problems.collecting():
             series[i] = _with_area(variable, attributes, areas, variable_key(key, variable.role, variable.name))

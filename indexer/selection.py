@@ -174,6 +174,23 @@ def select_periods(config: DatasetConfig, axis: TimeAxis, *, key: str, problems:
     return periods
 
 
+def overlap_remarks(periods: Mapping[Split, TimeRange], basins: Basins, *, key: str) -> list[str]:
+    """Return a remark for each split that shares target steps and basins with training: its scores would flatter."""
+    train, trained = periods.get("train"), set(basins.of_split("train"))
+    remarks = []
+    for split in SPLITS:
+        period, both = periods.get(split), len(trained.intersection(basins.of_split(split)))
+        if split == "train" or train is None or period is None or not both:
+            continue
+        shared = min(train.stop, period.stop) - max(train.start, period.start)
+        if shared > 0:
+            remarks.append(
+                f"{key}: t_range_train and t_range_{split} share {shared} steps of {both} basins, so scores on {split} "
+                "count steps that were trained on"
+            )
+    return remarks
+
+
 def _span(axis: TimeAxis, period: TimeRange) -> str:
     seconds = axis.seconds()
     first, last = (iso_text(int(seconds[i]), axis.calendar) for i in (period.start, period.stop - 1))

@@ -138,3 +138,13 @@ def test_terminal_gets_a_bar_and_a_file_gets_lines():
     bar.finish()
     assert "scanning 1 of 2 units, 100 B decoded (1 units kept)" in stream.getvalue()
     assert "scanned 1 units, 100 B decoded" in stream.getvalue()
+
+
+@pytest.mark.parametrize(("first_tested", "shared"), [("2000-01-11", 0), ("2000-01-10", 1), ("2000-01-03", 8)])
+def test_periods_that_share_days_with_training_are_remarked_on(tmp_path, monkeypatch, first_tested, shared):
+    store = write_store(tmp_path / "s.zarr", variables=("rain", "streamflow"), steps=40)
+    periods = {"t_range_train": ["2000-01-01", "2000-01-10"], "t_range_test": [first_tested, "2000-01-30"]}
+    report, _ = build_inline(config({"d": dataset(store, **periods)}), tmp_path / "i", monkeypatch)
+    text = " ".join(printed(report).split())
+    assert (f"t_range_train and t_range_test share {shared} steps of" in text) == (shared > 0)
+    assert ("t_range_train and t_range_test share" in text) == (shared > 0)
