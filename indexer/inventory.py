@@ -16,7 +16,7 @@ from headrace.indexer.attributes import Attributes, look_at_attributes
 from headrace.indexer.coordinates import StoreTime, read_time, unique_rows
 from headrace.indexer.facts import DatasetFacts, Inventory, VariableFacts
 from headrace.indexer.problems import Problems
-from headrace.indexer.selection import Basins, basin_remarks, overlap_remarks, select_basins, select_periods
+from headrace.indexer.selection import Basins, basin_remarks, overlap_remarks, room_remarks, select_basins, select_periods
 from headrace.indexer.statics import check_static_missing
 from headrace.indexer.unit_check import check_units
 from headrace.schemas.config import Config, DatasetConfig, Split
@@ -77,6 +77,7 @@ def _look_at(config: Config, dataset_id: str, problems: Problems) -> DatasetFact
         series = _look_at_series(group, config, dataset_id, coordinates, problems)
     if time is not None:
         periods = select_periods(settings, time.axis, key=key, problems=problems)
+        problems.remarks += room_remarks(periods, time.axis, config.window.spec(), key=key)
     with problems.collecting():
         attributes = look_at_attributes(config, dataset_id, problems)
     if coordinates is None or attributes is None:

@@ -14,7 +14,7 @@ from headrace.schemas.config import SPLITS, DatasetConfig, Split, SplitBasins
 from headrace.schemas.dates import iso_text
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.time_axis import TimeAxis
-from headrace.schemas.windows import TimeRange
+from headrace.schemas.windows import TimeRange, WindowSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +187,19 @@ def overlap_remarks(periods: Mapping[Split, TimeRange], basins: Basins, *, key: 
             remarks.append(
                 f"{key}: t_range_train and t_range_{split} share {shared} steps of {both} basins, so scores on {split} "
                 "count steps that were trained on"
+            )
+    return remarks
+
+
+def room_remarks(periods: Mapping[Split, TimeRange], axis: TimeAxis, spec: WindowSpec, *, key: str) -> list[str]:
+    """Return a remark for each split in which no window has room, whatever is observed."""
+    remarks = []
+    for split, period in periods.items():
+        room = max(min(period.stop, s.stop) - max(s.start, period.start - spec.warmup_length) for s in axis.ranges())
+        if room < spec.length:
+            remarks.append(
+                f"{key}: no window fits t_range_{split}: it takes {spec.length} steps in a row, and with "
+                f"{spec.warmup_length} steps of warm-up before the period there are {max(room, 0)}"
             )
     return remarks
 

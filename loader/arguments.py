@@ -131,6 +131,6 @@ def check_process(pid: int) -> None:
     if os.getpid() != pid:
         msg = (
             "this WindowLoader was made in another process, and a fork does not copy its threads: use it there, or "
-            "make one here. It reads in threads of its own, so a torch DataLoader around it needs num_workers=0"
+            "make one here. It reads in threads of its own; for torch's DataLoader there is WindowDataset"
         )
         raise RuntimeError(msg)

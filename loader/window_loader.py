@@ -32,7 +32,7 @@ from headrace.schemas.windows import WindowSpec
 
 _NOT_SENT = (
     "a WindowLoader has threads and memory that cannot be copied or sent to another process: make one there, from the "
-    "index and the same arguments. It reads in threads of its own, so a torch DataLoader around it needs num_workers=0"
+    "index and the same arguments. It reads in threads of its own; for torch's DataLoader there is WindowDataset"
 )
 _OVER = "this iteration is over: the loader was closed or iterated again"
 

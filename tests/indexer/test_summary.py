@@ -148,3 +148,13 @@ def test_periods_that_share_days_with_training_are_remarked_on(tmp_path, monkeyp
     text = " ".join(printed(report).split())
     assert (f"t_range_train and t_range_test share {shared} steps of" in text) == (shared > 0)
     assert ("t_range_train and t_range_test share" in text) == (shared > 0)
+
+
+@pytest.mark.parametrize(("length", "fits"), [(21, True), (22, False)])
+def test_a_window_that_no_period_has_room_for_is_remarked_on(tmp_path, monkeypatch, length, fits):
+    store = write_store(tmp_path / "s.zarr", variables=("rain", "streamflow"), steps=40, gaps={20: 2})
+    window = {"hindcast_length": length, "forecast_length": 0, "warmup_length": 0}
+    report, _ = build_inline(config({"d": dataset(store)}, window=window), tmp_path / "i", monkeypatch)
+    text = " ".join(printed(report).split())
+    assert ("no window fits t_range_train: it takes 22 steps in a row" in text) == (not fits)
+    assert (report.num_windows > 0) == fits
