@@ -16,7 +16,14 @@ from headrace.indexer.attributes import Attributes, look_at_attributes
 from headrace.indexer.coordinates import StoreTime, read_time, unique_rows
 from headrace.indexer.facts import DatasetFacts, Inventory, VariableFacts
 from headrace.indexer.problems import Problems
-from headrace.indexer.selection import Basins, basin_remarks, overlap_remarks, room_remarks, select_basins, select_periods
+from headrace.indexer.selection import (
+    Basins,
+    basin_remarks,
+    overlap_remarks,
+    room_remarks,
+    select_basins,
+    select_periods,
+)
 from headrace.indexer.statics import check_static_missing
 from headrace.indexer.unit_check import check_units
 from headrace.schemas.config import Config, DatasetConfig, Split
