@@ -56,11 +56,12 @@ def _groups(schema: pa.Schema, stretches: Iterable[pa.Table], row_group: int) ->
     for stretch in stretches:
         waiting.append(stretch)
         num_waiting += stretch.num_rows
+        del stretch  # what is copied below need not be held
         while num_waiting >= row_group:
             joined = pa.concat_tables(waiting)
             waiting, num_waiting, any_yet = [joined.slice(row_group)], num_waiting - row_group, True
             columns = joined.slice(0, row_group).columns
-            del joined, stretch  # what is copied need not be held
+            del joined
             for number in range(len(columns)):
                 columns[number] = columns[number].combine_chunks()
             yield pa.Table.from_arrays(columns, schema=schema)

@@ -261,7 +261,7 @@ def test_a_coordinate_that_cannot_be_read_as_before_is_a_change(restored, name):
 def test_damaged_metadata_is_named(restored):
     stores = restored(2)
     (stores.folder / "s.zarr" / "rain" / ".zarray").write_text("{")
-    with pytest.raises(StaleIndexError, match="array rain: cannot be looked at: JSONDecodeError"):
+    with pytest.raises(StaleIndexError, match=r"array rain: cannot be looked at: .*JSONDecodeError"):
         served(stores)
 
 
