@@ -2,6 +2,7 @@
 
 import math
 import os
+from typing import TypeGuard
 
 import numpy as np
 import torch
@@ -44,6 +45,13 @@ def whole_number(name: str, value: object, *, least: int = 1) -> int:
     raise _not_valid(name, f"a whole number of at least {least}", value)
 
 
+def is_above_zero(value: object) -> TypeGuard[float]:
+    """Return whether a value is a finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    return 0 < float(value) < math.inf
+
+
 def seconds(name: str, value: object) -> float | None:
     """Return a number of seconds above 0; None, no limit, stays None.
 
@@ -54,9 +62,8 @@ def seconds(name: str, value: object) -> float | None:
     """
     if value is None:
         return None
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if number and 0 < float(value) < math.inf:  # type: ignore[arg-type]
-        return float(value)  # type: ignore[arg-type]
+    if is_above_zero(value):
+        return float(value)
     raise _not_valid(name, "a number of seconds above 0, or None to wait for ever", value)
 
 
@@ -99,7 +106,10 @@ def usable_device(value: object) -> torch.device:
         There is no such device here.
     """
     try:
-        device: torch.device = torch.device(value)  # type: ignore[call-overload]
+        if not isinstance(value, str | int | torch.device):
+            msg = "neither a name nor a torch.device"
+            raise TypeError(msg)
+        device = torch.device(value)
         torch.empty(1).to(device).item()
     except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
         raise ConfigError(

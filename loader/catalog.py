@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from headrace.loader.freshness import warn_if_stale
 from headrace.loader.sql import query
-from headrace.schemas.config import SPLITS, Config
+from headrace.schemas.config import SPLITS, Config, Split
 from headrace.schemas.dates import EPOCH, parse_date
 from headrace.schemas.errors import ConfigError, IndexFormatError, describe
 from headrace.schemas.manifest import IndexManifest, read_manifest
@@ -185,14 +185,14 @@ class Index:
         return f"Index({str(self.path)!r}, datasets={self.dataset_ids}, digest={self.manifest.index_digest})"
 
 
-def check_split(split: str) -> None:
-    """Raise :class:`ConfigError` unless the name is train, valid or test."""
-    if split not in SPLITS:
-        raise ConfigError(
-            describe(
-                "no such split", where="split", expected=", ".join(SPLITS), got=repr(split), fix="use one of these"
-            )
-        )
+def check_split(split: str) -> Split:
+    """Return the split of a name; raise :class:`ConfigError` unless it is train, valid or test."""
+    for known in SPLITS:
+        if known == split:
+            return known
+    raise ConfigError(
+        describe("no such split", where="split", expected=", ".join(SPLITS), got=repr(split), fix="use one of these")
+    )
 
 
 def _lock(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:

@@ -92,7 +92,7 @@ class ResidentDeviceRounds:
         shape: tuple[int, int, int],
     ) -> None:
         self._source, self._window, self._lane, self._upload = source, window, lane, upload
-        self._slot, self._rows_of = tiles.slot, tiles.num_rows
+        self._rows_of = tiles.num_rows
         self._first_row = layout.base[tiles.slot] + tiles.step_start - layout.first[tiles.slot]
         self._there = np.zeros(tiles.slot.size, dtype=bool)
         self._rows = DeviceRows.of(lane, *shape)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
-from headrace.loader.arguments import opened, yes_or_no
+from headrace.loader.arguments import is_above_zero, opened, yes_or_no
 from headrace.loader.catalog import Index, check_split
 from headrace.loader.columns import numbers
 from headrace.schemas.config import (
@@ -101,7 +101,7 @@ def resolve_spec(
     ConfigError
         A split, data set, basin, key or value does not exist or fit.
     """
-    check_split(split)
+    known = check_split(split)
     config = opened(index).config
     chosen = _choose_datasets(index, datasets)
     if isinstance(window, WindowSpec):
@@ -110,14 +110,14 @@ def resolve_spec(
         spec = _section(config.window, window, "window").spec()
     sampled = _section(config.sampling, sampling, "sampling")
     spec_out = ServeSpec(
-        split=split,  # type: ignore[arg-type]
+        split=known,
         window=spec,
         missing=_section(config.missing, missing, "missing"),
         normalization=_section(config.normalization, normalization, "normalization"),
         sampling=sampled,
         dataset_ids=chosen,
         basins=_choose_basins(index, chosen, basins),
-        shuffle=split == "train" if shuffle is None else yes_or_no("shuffle", shuffle),
+        shuffle=known == "train" if shuffle is None else yes_or_no("shuffle", shuffle),
         columns=_columns(config, chosen),
         weights=_weights(config, chosen, weights),
     )
@@ -147,7 +147,7 @@ def _weights(config: Config, chosen: Sequence[str], given: object) -> tuple[floa
             )
         )
     unknown = [d for d in wanted if d not in config.datasets]
-    wrong = [f"{d}: {w!r}" for d, w in wanted.items() if not _is_weight(w)]
+    wrong = [f"{d}: {w!r}" for d, w in wanted.items() if not is_above_zero(w)]
     if unknown or wrong:
         raise ConfigError(
             describe(
@@ -159,11 +159,6 @@ def _weights(config: Config, chosen: Sequence[str], given: object) -> tuple[floa
             )
         )
     return tuple(float(wanted.get(d, config.datasets[d].weight)) for d in chosen)
-
-
-def _is_weight(value: object) -> bool:
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return number and 0 < float(value) < float("inf")  # type: ignore[arg-type]
 
 
 def _refuse_other_index(built: MissingConfig, asked: MissingConfig) -> None:

@@ -156,14 +156,13 @@ class WindowLoader(ServedSplit):
             self._transfer = self._choose_transfer()
             each = self.batch_size * (1 if local else world.size)
             self._progress = Progress(epoch_totals(serving, self._spec, each))
-            check_same(
-                joint,
-                {
+            if world.connected:
+                facts = {
                     "index": self.index_digest, "settings": self.spec_digest, "seed": self._seed,
                     "batch_size": self.batch_size, "drop_last": self.drop_last, "rank_local": local,
                     "plan": serving.loads if local else self.plan().digest(),
-                },
-            )  # fmt: skip
+                }  # fmt: skip
+                check_same(joint, facts)
 
     def __len__(self) -> int:
         """Return the number of batches of a whole epoch for this rank; exact, and the same for every rank."""

@@ -5,7 +5,6 @@ Exit codes: 2 configuration or usage, 3 source, 4 stale or foreign index, 130 af
 
 import logging
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from typing import NoReturn
 
@@ -77,11 +76,11 @@ def set_up_logging(*, verbose: bool) -> None:
     logger.setLevel(logging.DEBUG if verbose else logging.WARNING)
 
 
-def run(command: Callable[..., object], name: str) -> NoReturn:
+def run(command: click.Command, name: str) -> NoReturn:
     """Run a click command and leave with its exit code."""
     try:
         with orderly_interrupts():
-            command.main(prog_name=name, standalone_mode=False)  # type: ignore[attr-defined]
+            command.main(prog_name=name, standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
