@@ -7,17 +7,10 @@ messages with the dotted path and the nearest valid key.
 from itertools import combinations
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
+from headrace.schemas.section import Section
+from headrace.schemas.train_config import TrainConfig
 from headrace.schemas.variables import MissingPolicy, VariableConfig
 from headrace.schemas.windows import TargetPolicy, WindowSpec
 
@@ -27,10 +20,6 @@ Period = tuple[str, str]
 BadChunkPolicy = Literal["error", "missing"]
 SizeText = Annotated[str, Field(pattern=r"(?i)^\s*\d+(\.\d+)?\s*(([kmgt]i?)?b)?\s*$")]
 """A number of bytes with its unit, such as 2GiB."""
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def _mapping(value: object) -> object:
@@ -61,7 +50,7 @@ VariableMap = Annotated[dict[str, VariableConfig], BeforeValidator(_mapping)]
 BasinList = Annotated[str | tuple[str, ...], BeforeValidator(_id_text)]
 
 
-class SplitBasins(_Section):
+class SplitBasins(Section):
     """Basins per split; a split left out has no basins."""
 
     train: BasinList = ()
@@ -69,12 +58,12 @@ class SplitBasins(_Section):
     test: BasinList = ()
 
 
-class VariablesConfig(_Section):
+class VariablesConfig(Section):
     """Which arrays of a data set are inputs, targets and statics."""
 
-    relevant: VariableMap = {}
-    target: VariableMap = {}
-    constant: VariableMap = {}
+    relevant: VariableMap = Field(default_factory=dict)
+    target: VariableMap = Field(default_factory=dict)
+    constant: VariableMap = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> "VariablesConfig":
@@ -86,7 +75,7 @@ class VariablesConfig(_Section):
         return self
 
 
-class DatasetConfig(_Section):
+class DatasetConfig(Section):
     """One source: its stores, basins, periods and variables."""
 
     timeseries: str = Field(min_length=1)
@@ -111,7 +100,7 @@ class DatasetConfig(_Section):
         return periods[split]
 
 
-class WindowConfig(_Section):
+class WindowConfig(Section):
     """Window shape in steps; see :class:`headrace.schemas.windows.WindowSpec`."""
 
     hindcast_length: NonNegativeInt = WindowSpec().hindcast_length
@@ -136,7 +125,7 @@ class WindowConfig(_Section):
         )
 
 
-class MissingConfig(_Section):
+class MissingConfig(Section):
     """What missing values, absent chunks and unequal units do."""
 
     target_nan_policy: TargetPolicy = "drop_any_nan"
@@ -147,14 +136,14 @@ class MissingConfig(_Section):
     unit_mismatch_policy: Literal["warn", "error", "ignore"] = "warn"
 
 
-class NormalizationConfig(_Section):
+class NormalizationConfig(Section):
     """How values are scaled before they reach the model."""
 
     method: Literal["standard", "none"] = "standard"
     scope: Literal["global", "per_dataset", "per_basin"] = "global"
 
 
-class SamplingConfig(_Section):
+class SamplingConfig(Section):
     """How many windows of each data set an epoch serves."""
 
     mode: Literal["weighted_by_sample", "balanced_by_dataset", "weighted_by_dataset"] = "weighted_by_sample"
@@ -162,7 +151,7 @@ class SamplingConfig(_Section):
     max_windows_per_basin: PositiveInt | None = None
 
 
-class StorageConfig(_Section):
+class StorageConfig(Section):
     """How object stores are reached; never holds a secret."""
 
     source: Literal["local", "cloud"] = "local"
@@ -176,7 +165,7 @@ class StorageConfig(_Section):
     concurrency: PositiveInt = 64
 
 
-class LoaderConfig(_Section):
+class LoaderConfig(Section):
     """Defaults of :class:`headrace.loader.WindowLoader`."""
 
     batch_size: PositiveInt = 512
@@ -195,27 +184,7 @@ class LoaderConfig(_Section):
     allow_mixed_time_steps: bool = False
 
 
-class TrainConfig(_Section):
-    """The model and its optimisation."""
-
-    hidden_size: PositiveInt = 256
-    train_epochs: PositiveInt = 30
-    learning_rate: PositiveFloat = 1.0e-3
-    learning_rate_schedule: dict[int, PositiveFloat] = {}
-    """Epoch (counted from 0) → learning rate from that epoch on."""
-    loss: Literal["nse", "rmse"] = "nse"
-    dropout: float = Field(default=0.4, ge=0.0, lt=1.0)
-    initial_forget_bias: float = 3.0
-    clip_gradient_norm: PositiveFloat | None = 1.0
-    early_stopping_epochs: PositiveInt | None = None
-    checkpoint_seconds: PositiveFloat = 300.0
-    """Longest time between two mid-epoch checkpoints."""
-    device: str = "auto"
-    amp: bool = False
-    """Compute in bfloat16 where torch sees fit; weights and loss stay float32."""
-
-
-class Config(_Section):
+class Config(Section):
     """A whole configuration file."""
 
     datasets: dict[str, DatasetConfig] = Field(min_length=1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from headrace.schemas.config import TrainConfig
+from headrace.schemas.train_config import TrainConfig
 from headrace.trainer.checkpoint import load_checkpoint, save_checkpoint
 from headrace.trainer.interrupt import InterruptGuard
 from headrace.trainer.loss import make_loss

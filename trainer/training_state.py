@@ -4,8 +4,8 @@ from pathlib import Path
 
 import torch
 
-from headrace.schemas.config import TrainConfig
 from headrace.schemas.errors import ConfigError, describe
+from headrace.schemas.train_config import TrainConfig
 from headrace.trainer.checkpoint import Checkpoint, EpochSums, check_loader, check_same_run
 from headrace.trainer.model import LSTMModel
 from headrace.trainer.protocols import Loader

@@ -2,7 +2,7 @@
 
 import torch
 
-from headrace.schemas.config import TrainConfig
+from headrace.schemas.train_config import TrainConfig
 from headrace.trainer.loss import make_loss
 from headrace.trainer.model import ModelConfig, build_model
 from headrace.trainer.protocols import Batch, Loader

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from fake_loader import FakeLoader, synthetic_datasets, with_value
-from headrace.schemas.config import TrainConfig
 from headrace.schemas.errors import ConfigError, StaleIndexError
+from headrace.schemas.train_config import TrainConfig
 from headrace.schemas.windows import WindowSpec
 from headrace.trainer.checkpoint import CheckpointError, load_checkpoint
 from headrace.trainer.loop import fit
