@@ -1,6 +1,7 @@
 """What pydantic finds wrong with a configuration → plain sentences: dotted key, what was found, what may be there."""
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from types import NoneType
@@ -122,9 +123,9 @@ def _joined(problems: Sequence[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    """Return a value as the file has it, cut to 60 characters."""
+    """Return a value as the file has it, cut to 60 characters; user name and password of a URL are left out."""
     text = {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else ""
-    text = text or repr(value)
+    text = re.sub(r"://[^/\s]*@", "://…@", text or repr(value))
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from headrace.schemas.section import Section
+from headrace.schemas.storage_config import StorageConfig
 from headrace.schemas.train_config import TrainConfig
 from headrace.schemas.variables import MissingPolicy, VariableConfig
 from headrace.schemas.windows import TargetPolicy, WindowSpec
@@ -149,20 +150,6 @@ class SamplingConfig(Section):
     mode: Literal["weighted_by_sample", "balanced_by_dataset", "weighted_by_dataset"] = "weighted_by_sample"
     max_batches_per_epoch: PositiveInt | None = None
     max_windows_per_basin: PositiveInt | None = None
-
-
-class StorageConfig(Section):
-    """How object stores are reached; never holds a secret."""
-
-    source: Literal["local", "cloud"] = "local"
-    endpoint_url: str | None = None
-    region: str | None = None
-    anon: bool = False
-    addressing_style: Literal["auto", "path", "virtual"] = "auto"
-    profile: str | None = None
-    max_retries: NonNegativeInt = 8
-    timeout_seconds: PositiveFloat = 60.0
-    concurrency: PositiveInt = 64
 
 
 class LoaderConfig(Section):
