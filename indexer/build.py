@@ -20,10 +20,10 @@ from headrace.indexer.report import BuildReport, ScanReport, make_report
 from headrace.indexer.results import ScanResults
 from headrace.indexer.rows import all_tables
 from headrace.indexer.units import ScanPlan, plan_scan, refuse_absent
-from headrace.indexer.views import views_sql
 from headrace.indexer.write import write_index
 from headrace.schemas.config import Config
 from headrace.schemas.errors import ConfigError, describe
+from headrace.schemas.views import views_sql
 
 
 def build_index(
@@ -98,7 +98,8 @@ def build_index(
         seconds = time.perf_counter() - began
         names = settle(parts, [[u.key for u in b] for b in plan.bundles], found)
         folded = fold(inventory, plan, ScanResults(parts, names))
-        manifest = write_index(out, all_tables(folded), views_sql(inventory.datasets), config=config, parts=names)
+        views = views_sql({dataset.dataset_id: dataset.axis for dataset in inventory.datasets})
+        manifest = write_index(out, all_tables(folded), views, config=config, parts=names)
         sweep(parts, set(names))
     nbytes = sum(t.nbytes for t in tasks)
     scan = ScanReport(units_scanned=plan.num_units - num_kept, units_kept=num_kept, nbytes=nbytes, seconds=seconds)

@@ -3,7 +3,6 @@
 Only metadata is read here. One process owns the connection, and it is used before any reader thread starts.
 """
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -16,12 +15,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace.loader.freshness import warn_if_stale
+from headrace.loader.queries import run_query
 from headrace.loader.sql import query
 from headrace.schemas.config import SPLITS, Config, Split
 from headrace.schemas.dates import EPOCH, parse_date
 from headrace.schemas.errors import ConfigError, IndexFormatError, describe
 from headrace.schemas.manifest import IndexManifest, read_manifest
 from headrace.schemas.time_axis import TimeAxis, axis_from_rows
+from headrace.schemas.views import view_statements
 
 _NUMPY_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
 
@@ -43,6 +44,7 @@ class Index:
         self.path = path
         self.manifest = manifest
         self._connection = connection
+        self._has_views = False
 
     @property
     def config(self) -> Config:
@@ -83,7 +85,7 @@ class Index:
         return self._fetch("stats")
 
     def sql(self, text: str, **parameters: object) -> pa.Table:
-        """Run a DuckDB query over the tables, each a view of its own name, and return the rows.
+        """Run a DuckDB query over the tables and the views of ``views.sql``, and return the rows.
 
         Parameters
         ----------
@@ -97,20 +99,23 @@ class Index:
         ConfigError
             The query is empty, would write a file, or DuckDB refuses it; then the message is DuckDB's own.
         """
+        return self.sql_reader(text, **parameters).read_all()
+
+    def sql_reader(self, text: str, **parameters: object) -> pa.RecordBatchReader:
+        """Run a query like :meth:`sql`, for its rows batch by batch; read all of them, or close it, before the next."""
+        self._make_views()
+        return run_query(self._connection, text, parameters, where=str(self.path))
+
+    def _make_views(self) -> None:
+        """Create the views of ``views.sql``, once they are wanted."""
+        if self._has_views:
+            return
+        statements = view_statements({name: self.time_axis(name) for name in self.dataset_ids})
         try:
-            _refuse_writing(self._connection.extract_statements(text), str(self.path))
-            relation: object = self._connection.sql(text, params=parameters or None)
-            return relation.to_arrow_table() if isinstance(relation, duckdb.DuckDBPyRelation) else pa.table({})
+            self._connection.execute(statements)
         except duckdb.Error as error:
-            raise ConfigError(
-                describe(
-                    "query cannot be run",
-                    where=str(self.path),
-                    expected=f"DuckDB SQL over {', '.join(sorted(self.manifest.tables))}",
-                    got=str(error).strip(),
-                    fix="correct the query",
-                )
-            ) from error  # fmt: skip
+            raise IndexFormatError(_damaged(str(self.path), error)) from error
+        self._has_views = True
 
     def time_axis(self, dataset_id: str) -> TimeAxis:
         """Return the time axis of a data set as regular segments."""
@@ -201,25 +206,6 @@ def _lock(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:
     connection.execute(f"SET allowed_paths = [{listed}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
-
-
-def _refuse_writing(statements: Sequence[duckdb.Statement], where: str) -> None:
-    """Raise :class:`ConfigError` for no query, and for one that copies: the tables' own files are open to DuckDB."""
-    nested = (duckdb.StatementType.EXPLAIN, duckdb.StatementType.PREPARE)
-    copies = any(
-        s.type == duckdb.StatementType.COPY or (s.type in nested and re.search(r"\bcopy\b", s.query, re.IGNORECASE))
-        for s in statements
-    )
-    if copies or not statements:
-        raise ConfigError(
-            describe(
-                "query cannot be run",
-                where=where,
-                expected="a query that reads the tables",
-                got="COPY, which writes files" if copies else "an empty query",
-                fix="print the rows as CSV or JSON and send them to a file" if copies else "write a query",
-            )
-        )
 
 
 def _damaged(where: str, error: Exception) -> str:

@@ -1,20 +1,43 @@
-"""``views.sql``: questions a plain DuckDB user asks an index, as views over the tables beside it.
+"""The views over the tables of an index: questions that people ask it, in DuckDB's SQL.
 
-``cd INDEX && duckdb -init views.sql`` needs no Headrace. Years are written out as step ranges, because SQL knows no
-360-day calendar.
+The indexer writes them into ``views.sql``, for a plain DuckDB shell; the loader puts them into its own connection.
+Months are written out as step ranges, because SQL knows no 360-day calendar.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Mapping
+from typing import Final
 
 import cftime
 
-from headrace.indexer.facts import DatasetFacts
 from headrace.schemas.dates import EPOCH
 from headrace.schemas.tables import TABLES
-from headrace.schemas.time_axis import TimeAxis
+from headrace.schemas.time_axis import Segment, TimeAxis
 
-_VIEWS = """
+VIEWS: Final = ("months", "years", "coverage", "gaps", "time_gaps", "window_counts", "why_dropped", "read_cost")
+"""Names of the views."""
+
+_CALENDAR = """
+-- Steps of each calendar month of each data set; a month that a gap in the time axis cuts has several rows.
+CREATE OR REPLACE VIEW months AS
+SELECT dataset_id, segment, (first_month + i) // 12 AS year, (first_month + i) % 12 + 1 AS month,
+       edges[i + 1] AS start, edges[i + 2] AS stop
+FROM (
+    SELECT *, unnest(range(len(edges) - 1)) AS i
+    FROM (VALUES
+{rows}
+    ) AS t(dataset_id, segment, first_month, edges)
+)
+WHERE edges[i + 2] > edges[i + 1];
+
+-- The same for years.
+CREATE OR REPLACE VIEW years AS
+SELECT dataset_id, segment, year, min(start) AS start, max(stop) AS stop
+FROM months
+GROUP BY dataset_id, segment, year
+ORDER BY ALL;
+"""
+
+_QUESTIONS = """
 -- Observed share of each variable, basin and calendar year.
 CREATE OR REPLACE VIEW coverage AS
 WITH spans AS (
@@ -96,41 +119,50 @@ ORDER BY ALL;
 """
 
 
-def views_sql(datasets: Sequence[DatasetFacts]) -> str:
-    """Return the text of ``views.sql``."""
+def view_statements(axes: Mapping[str, TimeAxis]) -> str:
+    """Return the statements that create :data:`VIEWS` where every table is there by its name.
+
+    Parameters
+    ----------
+    axes
+        Data set → its time axis.
+    """
+    rows = [
+        f"    ({_quoted(name)}, {number}, {first_month}, {edges})"
+        for name, axis in axes.items()
+        for number, segment in enumerate(axis.segments)
+        for first_month, edges in [_months_of(axis, segment)]
+    ]
+    return _CALENDAR.format(rows=",\n".join(rows)) + _QUESTIONS
+
+
+def views_sql(axes: Mapping[str, TimeAxis]) -> str:
+    """Return the text of ``views.sql``: the tables, by paths relative to the folder of the index, and the views."""
     tables = "\n".join(
         f"CREATE OR REPLACE VIEW {name} AS SELECT * FROM read_parquet('{name}.parquet');" for name in sorted(TABLES)
     )
-    rows = [row for dataset in datasets for row in _years(dataset)]
-    listed = ",\n".join(f"    ({_quoted(name)}, {year}, {start}, {stop})" for name, year, start, stop in rows)
-    years = f"CREATE OR REPLACE VIEW years AS SELECT * FROM (VALUES\n{listed}\n) AS t(dataset_id, year, start, stop);"
-    head = "-- Run inside the index folder: duckdb -init views.sql"
-    note = "-- Steps of each calendar year; a year cut by a gap has several rows."
-    return f"{head}\n\n{tables}\n\n{note}\n{years}\n{_VIEWS}"
+    return f"-- Run inside the index folder: duckdb -init views.sql\n\n{tables}\n{view_statements(axes)}"
 
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _years(dataset: DatasetFacts) -> Iterable[tuple[str, int, int, int]]:
-    axis = dataset.axis
-    for segment in axis.segments:
-        for year, start, stop in _years_of(axis, segment.seconds, segment.stop - segment.start):
-            yield dataset.dataset_id, year, segment.start + start, segment.start + stop
+def _months_of(axis: TimeAxis, segment: Segment) -> tuple[int, list[int]]:
+    """Cut a segment at the first step of each month.
 
-
-def _years_of(axis: TimeAxis, seconds: int, num_steps: int) -> Iterable[tuple[int, int, int]]:
-    """Cut a segment at the first step of each year; yields (year, start, stop) relative to the segment."""
-    last = seconds + (num_steps - 1) * axis.step_seconds
-    first_year, last_year = (cftime.num2date(s, EPOCH, calendar=axis.calendar).year for s in (seconds, last))
-    edges = [0]
-    for year in range(first_year + 1, last_year + 1):
-        start = round(
-            cftime.date2num(cftime.datetime(year, 1, 1, calendar=axis.calendar), EPOCH, calendar=axis.calendar)
-        )
-        edges.append(-(-(start - seconds) // axis.step_seconds))
-    edges.append(num_steps)
-    for year, (start, stop) in enumerate(pairwise(edges), start=first_year):
-        if stop > start:
-            yield year, start, stop
+    Returns
+    -------
+    tuple
+        The first month as 12 · year + month − 1, and the steps at which it and each later month begin, with the step
+        behind the last.
+    """
+    last = segment.seconds + (segment.stop - segment.start - 1) * axis.step_seconds
+    dates = [cftime.num2date(s, EPOCH, calendar=axis.calendar) for s in (segment.seconds, last)]
+    first_month, last_month = (12 * date.year + date.month - 1 for date in dates)
+    edges = [segment.start]
+    for month in range(first_month + 1, last_month + 1):
+        begin = cftime.datetime(month // 12, month % 12 + 1, 1, calendar=axis.calendar)
+        seconds = round(cftime.date2num(begin, EPOCH, calendar=axis.calendar))
+        edges.append(segment.start - (segment.seconds - seconds) // axis.step_seconds)
+    return first_month, [*edges, segment.stop]
