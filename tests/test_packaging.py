@@ -16,7 +16,7 @@ from packaging.version import Version
 
 from tree import PACKAGE, REPOSITORY, listed_files, package_links
 
-LINKED_FOLDERS = ["indexer", "loader", "schemas", "trainer"]
+LINKED_FOLDERS = ["configs", "indexer", "loader", "schemas", "trainer"]
 HEAVY = {"dask", "distributed", "duckdb", "torch", "zarr"}
 
 IMPORT_EVERYTHING = """
