@@ -3,7 +3,6 @@
 Only metadata is read here. One process owns the connection, and it is used before any reader thread starts.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -14,15 +13,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headrace.index_place import IndexPath, index_path, read_index_manifest, remote_folder
+from headrace.loader.fetched_tables import FetchedTables
 from headrace.loader.freshness import warn_if_stale
 from headrace.loader.queries import run_query
 from headrace.loader.sql import query
+from headrace.loader.tables import LocalTables, Tables, damaged
+from headrace.loader.view_set import ViewSet
 from headrace.schemas.config import SPLITS, Config, Split
 from headrace.schemas.dates import EPOCH, parse_date
 from headrace.schemas.errors import ConfigError, IndexFormatError, describe
-from headrace.schemas.manifest import IndexManifest, read_manifest
+from headrace.schemas.manifest import IndexManifest
+from headrace.schemas.storage_config import StorageConfig
 from headrace.schemas.time_axis import TimeAxis, axis_from_rows
-from headrace.schemas.views import view_statements
+from headrace.schemas.views import VIEWS, view_statements
 
 _NUMPY_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
 
@@ -33,18 +37,18 @@ class Index:
     Parameters
     ----------
     path
-        Folder of the index.
+        Folder of the index; its URL as text where it lies in object storage.
     manifest
         Its checked manifest.
-    connection
-        DuckDB connection in which every table is a view.
+    tables
+        Its tables, behind DuckDB.
     """
 
-    def __init__(self, path: Path, manifest: IndexManifest, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, path: IndexPath, manifest: IndexManifest, tables: Tables) -> None:
         self.path = path
         self.manifest = manifest
-        self._connection = connection
-        self._has_views = False
+        self._tables = tables
+        self._views: ViewSet | None = None
 
     @property
     def config(self) -> Config:
@@ -103,19 +107,23 @@ class Index:
 
     def sql_reader(self, text: str, **parameters: object) -> pa.RecordBatchReader:
         """Run a query like :meth:`sql`, for its rows batch by batch; read all of them, or close it, before the next."""
-        self._make_views()
-        return run_query(self._connection, text, parameters, where=str(self.path))
+        self._provide(text)
+        return run_query(self._tables.connection, text, parameters, where=str(self.path))
 
-    def _make_views(self) -> None:
-        """Create the views of ``views.sql``, once they are wanted."""
-        if self._has_views:
-            return
-        statements = view_statements({name: self.time_axis(name) for name in self.dataset_ids})
+    def _provide(self, text: str) -> None:
+        """Put the tables and views that a query reads where it finds them."""
+        names = self._tables.read_by(text)
         try:
-            self._connection.execute(statements)
+            if names & set(VIEWS):
+                if self._views is None:
+                    axes = {name: self.time_axis(name) for name in self.dataset_ids}
+                    self._views = ViewSet(self._tables.connection, view_statements(axes))
+                names = self._views.below(names)
+            self._tables.provide(names)
+            if self._views is not None:
+                self._views.create(names)
         except duckdb.Error as error:
-            raise IndexFormatError(_damaged(str(self.path), error)) from error
-        self._has_views = True
+            raise IndexFormatError(damaged(str(self.path), error)) from error
 
     def time_axis(self, dataset_id: str) -> TimeAxis:
         """Return the time axis of a data set as regular segments."""
@@ -156,8 +164,10 @@ class Index:
         return self._fetch(name, **parameters)
 
     def _fetch(self, name: str, **parameters: object) -> pa.Table:
+        text = query(name)
+        self._tables.provide(self._tables.read_by(text))
         try:
-            return self._connection.sql(query(name), params=parameters or None).to_arrow_table()
+            return self._tables.connection.sql(text, params=parameters or None).to_arrow_table()
         except duckdb.ConnectionException as error:
             raise ConfigError(
                 describe(
@@ -169,11 +179,11 @@ class Index:
                 )
             ) from error
         except duckdb.Error as error:
-            raise IndexFormatError(_damaged(str(self.path), error)) from error
+            raise IndexFormatError(damaged(str(self.path), error)) from error
 
     def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
+        """Close the connection; of an index at a URL, remove what was fetched."""
+        self._tables.close()
 
     def __enter__(self) -> Self:
         """Return self."""
@@ -200,64 +210,35 @@ def check_split(split: str) -> Split:
     )
 
 
-def _lock(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:
-    """Leave a connection nothing of the disk but the tables (and room to sort in), for good."""
-    listed = ", ".join(f"'{str(file).replace(chr(39), 2 * chr(39))}'" for file in files)
-    connection.execute(f"SET allowed_paths = [{listed}]")
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
-
-
-def _damaged(where: str, error: Exception) -> str:
-    return describe(
-        "table cannot be read",
-        where=where,
-        expected="the Parquet tables that build-index wrote",
-        got=f"{type(error).__name__}: {str(error).strip()}",
-        fix="delete the damaged file and run build-index again with the same --out",
-    )
-
-
-def open_index(path: str | Path) -> Index:
+def open_index(path: str | Path, storage: StorageConfig | None = None) -> Index:
     """Open an index for reading.
 
     Its stores need not be there. Where they are, a change of metadata, coordinates or attributes since the build is
     logged as one warning; a loader refuses to read such a store.
 
+    Of an index at a URL a table is fetched once something asks for it, whole, into a private folder that goes when the
+    index is closed.
+
     Parameters
     ----------
     path
-        Folder that ``build-index`` wrote.
+        Folder that ``build-index`` wrote, or its ``s3://`` URL.
+    storage
+        How to reach a URL; None takes what the environment and ``~/hydro_setting.yml`` say.
 
     Raises
     ------
     SourceError
-        There is nothing at the path.
+        There is nothing at the path, or the URL cannot be read.
     IndexFormatError
         It is a file, or a folder without manifest or with one of another version, or a table is missing or of another
         size.
     """
-    path = Path(path)
-    manifest = read_manifest(path)
-    connection = duckdb.connect(":memory:")
-    for name, entry in manifest.tables.items():
-        file = path / entry.path
-        nbytes = file.stat().st_size if file.exists() else -1
-        if nbytes != entry.nbytes:
-            raise IndexFormatError(
-                describe(
-                    "table does not fit the manifest",
-                    where=str(file),
-                    expected=f"{entry.nbytes} bytes",
-                    got="no file" if nbytes < 0 else f"{nbytes} bytes",
-                    fix="run build-index again with the same --out",
-                )
-            )
-        try:
-            connection.read_parquet(str(file)).create_view(name)
-        except duckdb.Error as error:
-            raise IndexFormatError(_damaged(str(file), error)) from error
-    _lock(connection, [path / entry.path for entry in manifest.tables.values()])
-    index = Index(path, manifest, connection)
+    place = index_path(path)
+    manifest = read_index_manifest(place, storage)
+    if isinstance(place, Path):
+        index = Index(place, manifest, LocalTables(place, manifest))
+    else:
+        index = Index(place, manifest, FetchedTables(remote_folder(place, storage), manifest))
     warn_if_stale(index)
     return index

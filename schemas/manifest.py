@@ -6,6 +6,7 @@ that plans and checkpoints refer to. It holds no wall time, so equal inputs give
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -122,15 +123,7 @@ def read_manifest(folder: Path) -> IndexManifest:
         There is something else: a file, a folder without a readable manifest, or an index of another version.
     """
     if not folder.exists():
-        raise SourceError(
-            describe(
-                "index not found",
-                where=str(folder),
-                expected="a folder written by build-index",
-                got="nothing there",
-                fix=f"correct the path, or build it: headrace build-index CONFIG --out {folder}",
-            )
-        )
+        raise absent_index(str(folder))
     if not folder.is_dir():
         raise IndexFormatError(
             describe(
@@ -143,30 +136,74 @@ def read_manifest(folder: Path) -> IndexManifest:
         )
     path = folder / MANIFEST_NAME
     try:
-        text = path.read_text(encoding="utf-8")
+        content = path.read_bytes()
     except FileNotFoundError as error:
-        names = sorted(p.name for p in folder.iterdir())
-        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-        begun = PARTS_FOLDER in names
-        raise IndexFormatError(
-            describe(
-                "folder is no finished index",
-                where=str(folder),
-                expected=f"{MANIFEST_NAME}, which build-index writes last",
-                got=f"no manifest; the folder holds {', '.join(names[:6]) or 'nothing'}{more}",
-                fix="run build-index again with the same --out; what is scanned so far is kept"
-                if begun
-                else "give the folder that build-index wrote, or build one: headrace build-index CONFIG --out DIR",
-            )
-        ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise IndexFormatError(
-            describe(
-                "manifest cannot be read",
-                where=str(path),
-                expected="the manifest of an index",
-                got=f"{type(error).__name__}: {error}",
-                fix="mend its rights, or run build-index again with the same --out",
-            )
-        ) from error
-    return IndexManifest.from_json(text, str(path))
+        raise unfinished_index(str(folder), [p.name for p in folder.iterdir()]) from error
+    except OSError as error:
+        raise _unreadable(str(path), error) from error
+    return parse_manifest(content, str(path))
+
+
+def parse_manifest(content: bytes, where: str) -> IndexManifest:
+    """Read the bytes of a manifest.
+
+    Raises
+    ------
+    IndexFormatError
+        They are not a manifest of this version.
+    """
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise _unreadable(where, error) from error
+    return IndexManifest.from_json(text, where)
+
+
+def absent_index(where: str) -> SourceError:
+    """Return the error for a path or URL where there is nothing."""
+    return SourceError(
+        describe(
+            "index not found",
+            where=where,
+            expected="a folder written by build-index",
+            got="nothing there",
+            fix=f"correct the path, or build it: headrace build-index CONFIG --out {where}",
+        )
+    )
+
+
+def unfinished_index(where: str, names: Sequence[str]) -> IndexFormatError:
+    """Return the error for a folder without a manifest.
+
+    Parameters
+    ----------
+    where
+        Its path or URL.
+    names
+        What lies directly in it.
+    """
+    listed = ", ".join(sorted(names)[:6]) or "nothing"
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return IndexFormatError(
+        describe(
+            "folder is no finished index",
+            where=where,
+            expected=f"{MANIFEST_NAME}, which build-index writes last",
+            got=f"no manifest; the folder holds {listed}{more}",
+            fix="run build-index again with the same --out; what is scanned so far is kept"
+            if PARTS_FOLDER in names
+            else "give the folder that build-index wrote, or build one: headrace build-index CONFIG --out DIR",
+        )
+    )
+
+
+def _unreadable(where: str, error: Exception) -> IndexFormatError:
+    return IndexFormatError(
+        describe(
+            "manifest cannot be read",
+            where=where,
+            expected="the manifest of an index",
+            got=f"{type(error).__name__}: {error}",
+            fix="mend its rights, or run build-index again with the same --out",
+        )
+    )

@@ -38,7 +38,7 @@ class IndexedDataset:
     Parameters
     ----------
     index
-        Folder of the index.
+        Folder of the index, or its URL.
     dataset_id, config
         The data set.
     tolerate_damage
@@ -50,7 +50,7 @@ class IndexedDataset:
         where something changed, to say what.
     """
 
-    index: Path
+    index: Path | str
     dataset_id: str
     config: DatasetConfig
     tolerate_damage: bool
@@ -78,7 +78,7 @@ def snapshots_of(table: pa.Table) -> tuple[ArraySnapshot, ...]:
     return tuple(ArraySnapshot(**row) for row in table.select(names).to_pylist())
 
 
-def stale_message(changes: list[Change], index: Path) -> str:
+def stale_message(changes: list[Change], index: Path | str) -> str:
     """Return the message of a stale index: what changed and how to refresh."""
     more = f"; and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
     return describe(

@@ -1,0 +1,104 @@
+"""Tables of an index at a URL: each is fetched when a query first asks for it, so that none comes that nobody needs.
+
+DuckDB itself reads files of this machine only: its extension for object storage has to be downloaded, and file systems
+of Python behind it wait for each other under threads.
+"""
+
+import hashlib
+import logging
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+
+from headrace.loader.named_tables import names_in
+from headrace.loader.tables import NAMES, lock, misfit, put_behind, refuse_other_size
+from headrace.objects import ObjectFolder
+from headrace.schemas.errors import IndexFormatError
+from headrace.schemas.manifest import IndexManifest, TableEntry
+from headrace.schemas.tables import TABLES
+
+logger = logging.getLogger(__name__)
+
+
+class FetchedTables:
+    """Tables at a URL, fetched whole, once, into a private folder of this machine.
+
+    The folder goes when the tables are closed, and at the latest when the process ends.
+
+    Parameters
+    ----------
+    folder
+        The index.
+    manifest
+        Its manifest.
+    """
+
+    def __init__(self, folder: ObjectFolder, manifest: IndexManifest) -> None:
+        self.connection = duckdb.connect(":memory:")
+        self._folder = folder
+        self._waiting = {name: manifest.tables[name] for name in TABLES}
+        self._place = Path(tempfile.mkdtemp(prefix="headrace-index-"))
+        self._remove = weakref.finalize(self, _remove_own, self._place, os.getpid())
+        lock(self.connection, [self._file(name) for name in TABLES])
+
+    def read_by(self, text: str) -> set[str]:
+        """Return the tables and views that a query names."""
+        return names_in(self.connection, text, NAMES)
+
+    def provide(self, names: Iterable[str]) -> None:
+        """Fetch tables.
+
+        Raises
+        ------
+        IndexFormatError
+            An object is gone, or not the one that the manifest means.
+        SourceError
+            It cannot be read.
+        """
+        for name in sorted(set(names) & self._waiting.keys()):
+            if not self._remove.alive:
+                return  # closed: the query says so
+            entry, where = self._waiting[name], f"{self._folder.url}/{self._waiting[name].path}"
+            try:
+                content = self._folder.read(entry.path)
+            except FileNotFoundError:
+                refuse_other_size(where, entry, None)
+                raise
+            refuse_other_size(where, entry, len(content))
+            _refuse_other_content(where, entry, content)
+            logger.debug("fetched table %s: %d bytes", name, len(content))
+            self._file(name).write_bytes(content)
+            put_behind(self.connection, name, self._file(name))
+            del self._waiting[name]
+
+    def close(self) -> None:
+        """Close the connection and remove what was fetched."""
+        self.connection.close()
+        self._remove()
+
+    def _file(self, name: str) -> Path:
+        return self._place / f"{name}.parquet"
+
+
+def _refuse_other_content(where: str, entry: TableEntry, content: bytes) -> None:
+    """Refuse a table with another content than the manifest says.
+
+    Raises
+    ------
+    IndexFormatError
+        It is not the table that was written.
+    """
+    found = hashlib.sha256(content).hexdigest()
+    if found != entry.sha256:
+        raise IndexFormatError(misfit(where, expected=f"SHA-256 {entry.sha256}", got=found))
+
+
+def _remove_own(place: Path, pid: int) -> None:
+    """Remove a folder, unless this is a forked child: the parent still reads it."""
+    if os.getpid() == pid:
+        shutil.rmtree(place, ignore_errors=True)

@@ -1,0 +1,36 @@
+"""Which tables a query reads, asked before any of them is there."""
+
+import re
+from collections.abc import Collection
+
+import duckdb
+
+_CATALOGUE = re.compile(
+    r"\b(show|describe|pragma|call|information_schema|sqlite_master|duckdb_\w+|pg_\w+)\b", re.IGNORECASE
+)
+"""What asks for the tables themselves rather than for their rows."""
+
+
+def names_in(connection: duckdb.DuckDBPyConnection, text: str, known: Collection[str]) -> set[str]:
+    """Return those of some tables and views that a query may read: all that it does, now and then more.
+
+    Parameters
+    ----------
+    connection
+        Parses the query; runs nothing.
+    text
+        One or several statements.
+    known
+        Names to look for.
+    """
+    words = {word.lower() for word in re.findall(r"(?<![\w$])\w+", text)}
+    named = {name for name in known if name.lower() in words}
+    if _CATALOGUE.search(text):
+        return named or set(known)
+    try:
+        statements = connection.extract_statements(text)
+        read = {name.lower() for s in statements for name in connection.get_table_names(s.query)}
+    except duckdb.Error:
+        # DuckDB looks names up while it parses some queries (JOIN … USING, CREATE VIEW), and then wants the columns.
+        return named
+    return {name for name in known if name.lower() in read}

@@ -1,0 +1,127 @@
+"""The tables of an index behind DuckDB: how those in a folder get there, and what any of them has to be."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import duckdb
+
+from headrace.schemas.errors import IndexFormatError, describe
+from headrace.schemas.manifest import IndexManifest, TableEntry
+from headrace.schemas.tables import TABLES
+from headrace.schemas.views import VIEWS
+
+NAMES = (*TABLES, *VIEWS)
+"""What a query may ask: tables and the views over them."""
+
+
+class Tables(Protocol):
+    """Tables that queries can be asked about."""
+
+    connection: duckdb.DuckDBPyConnection
+    """In which every table that was provided is a view of its own name."""
+
+    def read_by(self, text: str) -> set[str]:
+        """Return the tables and views that have to be there for a query."""
+        ...
+
+    def provide(self, names: Iterable[str]) -> None:
+        """Put tables behind the connection; those that are there already cost nothing."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection."""
+        ...
+
+
+class LocalTables:
+    """Tables in a folder.
+
+    Parameters
+    ----------
+    folder
+        The index.
+    manifest
+        Its manifest.
+
+    Raises
+    ------
+    IndexFormatError
+        A table is missing, of another size, or no Parquet file.
+    """
+
+    def __init__(self, folder: Path, manifest: IndexManifest) -> None:
+        self.connection = duckdb.connect(":memory:")
+        for name, entry in manifest.tables.items():
+            file = folder / entry.path
+            refuse_other_size(str(file), entry, file.stat().st_size if file.exists() else None)
+            put_behind(self.connection, name, file)
+        lock(self.connection, [folder / entry.path for entry in manifest.tables.values()])
+
+    def read_by(self, text: str) -> set[str]:
+        """Return all: they are there."""
+        return set(NAMES)
+
+    def provide(self, names: Iterable[str]) -> None:
+        """Do nothing: they are there."""
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+
+def refuse_other_size(where: str, entry: TableEntry, nbytes: int | None) -> None:
+    """Refuse a table of another size than the manifest says; None is one that is not there.
+
+    Raises
+    ------
+    IndexFormatError
+        It is not the table that was written.
+    """
+    if nbytes != entry.nbytes:
+        got = "no file" if nbytes is None else f"{nbytes} bytes"
+        raise IndexFormatError(misfit(where, expected=f"{entry.nbytes} bytes", got=got))
+
+
+def damaged(where: str, error: Exception) -> str:
+    """Return the message for a table that DuckDB cannot read."""
+    return describe(
+        "table cannot be read",
+        where=where,
+        expected="the Parquet tables that build-index wrote",
+        got=f"{type(error).__name__}: {str(error).strip()}",
+        fix="delete the damaged file and run build-index again with the same --out",
+    )
+
+
+def misfit(where: str, *, expected: str, got: str) -> str:
+    """Return the message for a table that is not the one which was written."""
+    return describe(
+        "table does not fit the manifest",
+        where=where,
+        expected=expected,
+        got=got,
+        fix="run build-index again with the same --out; if one has run since the index was opened, open it again",
+    )
+
+
+def put_behind(connection: duckdb.DuckDBPyConnection, name: str, file: Path) -> None:
+    """Make a file a view of a connection.
+
+    Raises
+    ------
+    IndexFormatError
+        It is no Parquet file.
+    """
+    try:
+        connection.read_parquet(str(file)).create_view(name)
+    except duckdb.Error as error:
+        raise IndexFormatError(damaged(str(file), error)) from error
+
+
+def lock(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:
+    """Leave a connection nothing of the disk but the tables (and room to sort in), for good."""
+    listed = ", ".join(f"'{str(file).replace(chr(39), 2 * chr(39))}'" for file in files)
+    connection.execute(f"SET allowed_paths = [{listed}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
