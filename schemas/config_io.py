@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from headrace.schemas.complaints import explain
 from headrace.schemas.config import SPLITS, Config, DatasetConfig, SplitBasins
 from headrace.schemas.errors import ConfigError, describe
+from headrace.schemas.preset_config import fill_left_out
 from headrace.schemas.yaml_text import read_yaml, write_yaml
 
 
@@ -71,7 +72,7 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
 def parse_config(
     data: object, *, overrides: Sequence[str] = (), base: Path | None = None, where: str = "config"
 ) -> Config:
-    """Check plain values and turn them into a :class:`Config`; see :func:`load_config`."""
+    """Fill in what plain values leave out, check them and turn them into a :class:`Config`; see :func:`load_config`."""
     if not isinstance(data, dict):
         raise ConfigError(
             describe(
@@ -85,6 +86,7 @@ def parse_config(
     data = deepcopy(data)
     for override in overrides:
         _apply_override(data, override)
+    fill_left_out(data)
     try:
         config = Config.model_validate(data)
     except ValidationError as error:

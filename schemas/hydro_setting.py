@@ -100,6 +100,10 @@ class HydroSetting(_Part):
         prefix = "zarr" if s3.prefix is None else s3.prefix.strip("/")
         return f"s3://{bucket}/{prefix}".rstrip("/")
 
+    def says(self, source: Source) -> bool:
+        """Return whether the file says where the stores of a source lie."""
+        return bool(self.storage.local.root if source == "local" else self.storage.s3.bucket)
+
     def _needed(self, key: str, value: str | None) -> str:
         if value:
             return value

@@ -13,7 +13,7 @@ from importlib.resources.abc import Traversable
 from types import MappingProxyType
 from typing import Literal
 
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 
 from headrace.schemas.config import SPLITS, Split
 from headrace.schemas.section import Section
@@ -63,9 +63,9 @@ class Preset(Section):
     """Its last step."""
     step_seconds: PositiveInt | None = None
     """Step of the record; None where it is not known."""
-    series: dict[str, Series] = {}
+    series: dict[str, Series] = Field(default_factory=dict)
     """Standard name → where it is stored."""
-    statics: dict[str, Static] = {}
+    statics: dict[str, Static] = Field(default_factory=dict)
     """Standard name → where it is stored."""
 
     def periods(self) -> dict[Split, tuple[str, str]]:
