@@ -37,6 +37,10 @@ class DamagedChunkError(ReadError):
     """The stored bytes of a chunk are no chunk; reading them again would not help, unlike after a fault on the way."""
 
 
+class StorageError(ReadError):
+    """An object store cannot be reached, refuses, or keeps failing; the message names the URL and what to do."""
+
+
 class StaleIndexError(HeadraceError):
     """The index is of other stores or settings, or they changed after it was built: run ``build-index`` again."""
 

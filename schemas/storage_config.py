@@ -1,4 +1,4 @@
-"""Section ``storage``: how object stores are reached. It holds no secret, so it may go into manifests and to workers."""
+"""Section ``storage``: how object stores are reached. It holds no secret and may go into manifests and to workers."""
 
 from typing import Literal
 from urllib.parse import urlsplit

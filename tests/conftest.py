@@ -2,10 +2,14 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from s3_server import Bucket, S3Server, serving
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -30,3 +34,30 @@ def data_root() -> Path:
     if not root.is_dir():
         pytest.skip(f"needs the real data sets: {root} is not a folder; set HEADRACE_DATA to where they are")
     return root
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """An S3 server on loopback; one per test process, started by the first test that asks for it."""
+    with serving(tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@pytest.fixture
+def bucket(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bucket:
+    """An empty bucket, with credentials for it in the environment and none anywhere else."""
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HYDRO_SETTING", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "no-such-file"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    made = Bucket(s3_server, f"bucket-{next(_buckets)}")
+    made.path.mkdir()
+    return made
+
+
+_buckets = count(1)
