@@ -7,22 +7,23 @@ tables, write them with the manifest last.
 import difflib
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from headrace.index_place import IndexPath, index_path
 from headrace.indexer.cluster import Workers
 from headrace.indexer.distribute import ScanTask, run_tasks
 from headrace.indexer.fold import fold
-from headrace.indexer.folder import check_folder, claimed, clear, sweep
 from headrace.indexer.inventory import take_inventory
-from headrace.indexer.parts import finished_units, settle
+from headrace.indexer.parts import finished_units, part_name
 from headrace.indexer.progress import Progress, Silent
 from headrace.indexer.report import BuildReport, ScanReport, make_report
 from headrace.indexer.results import ScanResults
 from headrace.indexer.rows import all_tables
+from headrace.indexer.site import Site, check_place, claimed_site
 from headrace.indexer.units import ScanPlan, plan_scan, refuse_absent
-from headrace.indexer.write import write_index
 from headrace.schemas.config import Config
-from headrace.schemas.errors import ConfigError, describe
+from headrace.schemas.errors import ConfigError, StorageError, describe
 from headrace.schemas.views import views_sql
 
 
@@ -44,7 +45,8 @@ def build_index(
     config
         What to index.
     out
-        Folder of the index: new, empty, or an earlier index, of which whatever still holds is kept.
+        Folder or ``s3://`` URL of the index: new, empty, or an earlier index, of which whatever still holds is kept.
+        A URL is reached as the section ``storage`` says.
     workers
         Number of local worker processes; None scans with threads in this process.
     scheduler, scheduler_file
@@ -71,48 +73,59 @@ def build_index(
     KeyboardInterrupt
         After Ctrl-C, when the progress has been told how many units are kept.
     """
-    out = Path(out).absolute()
+    out = _absolute(out)
     progress = Silent() if progress is None else progress
     where = Workers(processes=workers, scheduler=scheduler, scheduler_file=scheduler_file)
     config = config if datasets is None else _only(config, datasets)
-    check_folder(out)
+    check_place(out, config.storage)
     inventory = take_inventory(config)
     plan = plan_scan(inventory)
     refuse_absent(plan, config.missing.absent_chunk)
-    with claimed(out) as parts:
+    with claimed_site(out, config.storage) as site:
         if fresh:
-            clear(out)
+            site.clear()
         accept = config.missing.on_bad_chunk == "missing"
-        found = finished_units(parts, accept_errors=accept)
-        tasks, num_kept = _remaining(plan, found, parts, config)
+        site.collect()
+        found = finished_units(site.parts, accept_errors=accept)
+        tasks, num_kept = _remaining(plan, found, site, config)
+        written = [part_name(u.key for u in t.units) for t in tasks]
         began = time.perf_counter()
         try:
             run_tasks(tasks, where, progress, num_kept=num_kept)
             if tasks:
-                found = finished_units(parts, accept_errors=accept)
+                site.collect(written)
+                found = finished_units(site.parts, accept_errors=accept)
         except KeyboardInterrupt:
             # Whole parts, whether or not their task has told of them.
-            found = finished_units(parts, accept_errors=accept)
+            with suppress(StorageError):
+                site.collect(written)
+            found = finished_units(site.parts, accept_errors=accept)
             progress.note(_stopped(plan, found))
             raise
         seconds = time.perf_counter() - began
-        names = settle(parts, [[u.key for u in b] for b in plan.bundles], found)
-        folded = fold(inventory, plan, ScanResults(parts, names))
+        names = site.settle([[u.key for u in b] for b in plan.bundles], found)
+        folded = fold(inventory, plan, ScanResults(site.parts, names))
         views = views_sql({dataset.dataset_id: dataset.axis for dataset in inventory.datasets})
-        manifest = write_index(out, all_tables(folded), views, config=config, parts=names)
-        sweep(parts, set(names))
+        manifest = site.publish(all_tables(folded), views, config=config, parts=names)
+        site.sweep(set(names))
     nbytes = sum(t.nbytes for t in tasks)
     scan = ScanReport(units_scanned=plan.num_units - num_kept, units_kept=num_kept, nbytes=nbytes, seconds=seconds)
     return make_report(out=str(out), manifest=manifest, inventory=inventory, plan=plan, folded=folded, scan=scan)
 
 
-def _remaining(plan: ScanPlan, found: dict[str, str], parts: Path, config: Config) -> tuple[list[ScanTask], int]:
+def _absolute(out: Path | str) -> IndexPath:
+    place = index_path(out, where="--out")
+    return place.absolute() if isinstance(place, Path) else place
+
+
+def _remaining(plan: ScanPlan, found: dict[str, str], site: Site, config: Config) -> tuple[list[ScanTask], int]:
     """Return a task per bundle with its unscanned units, and the number of units that need no scan."""
     tasks = []
     for bundle in plan.bundles:
         units = tuple(u for u in bundle if u.key not in found)
         if units:
-            tasks.append(ScanTask(units=units, folder=str(parts), policy=config.missing.on_bad_chunk))
+            policy = config.missing.on_bad_chunk
+            tasks.append(ScanTask(units=units, folder=site.target, policy=policy, storage=config.storage))
     return tasks, plan.num_units - sum(len(t.units) for t in tasks)
 
 

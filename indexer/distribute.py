@@ -18,8 +18,10 @@ from headrace.indexer.parts import to_table, write_part
 from headrace.indexer.progress import Progress, Showing
 from headrace.indexer.read_unit import scan_unit
 from headrace.indexer.units import ScanUnit
+from headrace.objects import is_remote, open_folder
 from headrace.schemas.config import BadChunkPolicy
 from headrace.schemas.errors import HeadraceError, SourceError, describe
+from headrace.schemas.storage_config import StorageConfig
 
 MAX_IN_FLIGHT = 2000
 TASKS_PER_THREAD = 4
@@ -27,11 +29,24 @@ TASKS_PER_THREAD = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanTask:
-    """Some units and where their part goes."""
+    """Some units and where their part goes.
+
+    Parameters
+    ----------
+    units
+        What to scan.
+    folder
+        Folder or ``s3://`` URL of the parts.
+    policy
+        What a chunk that cannot be decoded means.
+    storage
+        How the URL is reached; the worker finds credentials for itself.
+    """
 
     units: tuple[ScanUnit, ...]
     folder: str
     policy: BadChunkPolicy
+    storage: StorageConfig | None = None
 
     @property
     def nbytes(self) -> int:
@@ -47,7 +62,8 @@ class ScanTask:
 def run_task(task: ScanTask) -> tuple[int, int]:
     """Scan the units of a task and write their part; return the number of units and their decoded bytes."""
     results = [scan_unit(unit, task.policy) for unit in task.units]
-    write_part(Path(task.folder), to_table(results))
+    folder = open_folder(task.folder, task.storage) if is_remote(task.folder) else Path(task.folder)
+    write_part(folder, to_table(results))
     return len(task.units), task.nbytes
 
 
@@ -70,7 +86,8 @@ def run_tasks(tasks: Sequence[ScanTask], workers: Workers, progress: Progress, *
     """
     if not tasks:
         return
-    paths = sorted({tasks[0].folder, *(u.uri for t in tasks for u in t.units)})
+    places = {tasks[0].folder, *(u.uri for t in tasks for u in t.units)}
+    paths = sorted(place for place in places if not is_remote(place))
     with ExitStack() as stack:
         client = stack.enter_context(connected(workers, task_nbytes=max(t.peak_nbytes for t in tasks), paths=paths))
         stack.enter_context(Showing(progress))  # only now it is known that there is somebody to scan

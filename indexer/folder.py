@@ -4,7 +4,7 @@ import errno
 import fcntl
 import logging
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -40,13 +40,30 @@ def check_folder(out: Path) -> None:
         )
     if not out.is_dir():
         return
-    names = sorted(p.name for p in out.iterdir())
+    refuse_foreign(str(out), sorted(p.name for p in out.iterdir()))
+
+
+def refuse_foreign(where: str, names: Sequence[str]) -> None:
+    """Refuse a folder whose content is not an index's.
+
+    Parameters
+    ----------
+    where
+        Its path or URL.
+    names
+        What lies directly in it, sorted.
+
+    Raises
+    ------
+    ConfigError
+        There is something, and neither a manifest nor parts.
+    """
     if names and MANIFEST_NAME not in names and PARTS_FOLDER not in names:
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         raise ConfigError(
             describe(
                 "output folder is not empty and holds no index",
-                where=str(out),
+                where=where,
                 expected="an empty folder, a new one, or an index to bring up to date",
                 got=f"{', '.join(names[:5])}{more}",
                 fix="choose another --out",

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from headrace.indexer.fingerprint import digest
 from headrace.indexer.output import written
 from headrace.indexer.read_unit import UnitResult
+from headrace.objects import ObjectFolder
 from headrace.schemas.errors import SourceError, describe
 
 _ROW, _NUM, _VALUE, _TEXT = pa.int32(), pa.int64(), pa.float64(), pa.string()
@@ -100,22 +101,31 @@ def _moment_columns(result: UnitResult) -> list[Any]:
     return [row, np.tile(cuts[:-1], num_rows), np.tile(cuts[1:], num_rows), m.count, m.mean, m.m2, m.low, m.high]
 
 
-def write_part(folder: Path, table: pa.Table) -> str:
-    """Write rows as the part of their keys; return its name."""
+def write_part(folder: Path | ObjectFolder, table: pa.Table) -> str:
+    """Write rows as the part of their keys, whole or not at all; return its name."""
     name = part_name(table["key"].to_pylist())
-    with written(folder / name) as file:
-        # Read once or twice and never searched, so nothing is spent on being small or on statistics.
-        pq.write_table(
-            table,
-            file,
-            compression="lz4",
-            row_group_size=1 << 20,
-            version="2.6",
-            data_page_version="1.0",
-            use_dictionary=["chunks.list.element.state"],
-            write_statistics=False,
-        )
+    if isinstance(folder, Path):
+        with written(folder / name) as file:
+            _encode(table, file)
+    else:
+        sink = pa.BufferOutputStream()
+        _encode(table, sink)
+        folder.write(name, sink.getvalue().to_pybytes())
     return name
+
+
+def _encode(table: pa.Table, file: Any) -> None:
+    # Read once or twice and never searched, so nothing is spent on being small or on statistics.
+    pq.write_table(
+        table,
+        file,
+        compression="lz4",
+        row_group_size=1 << 20,
+        version="2.6",
+        data_page_version="1.0",
+        use_dictionary=["chunks.list.element.state"],
+        write_statistics=False,
+    )
 
 
 def finished_units(folder: Path, *, accept_errors: bool) -> dict[str, str]:

@@ -1,0 +1,115 @@
+"""Build an index at an ``s3://`` URL: parts are kept there as workers write them, tables are made here and then sent.
+
+A put is whole or not at all, and the manifest is the last one, so nothing half-written is ever taken for an index.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+import pyarrow as pa
+
+from headrace.indexer.claim import Claim
+from headrace.indexer.folder import VIEWS_NAME
+from headrace.indexer.parts import settle
+from headrace.indexer.write import write_index
+from headrace.objects import ObjectFolder, open_folder
+from headrace.objects.limits import request_pool
+from headrace.schemas.config import Config
+from headrace.schemas.manifest import MANIFEST_NAME, PARTS_FOLDER, IndexManifest
+from headrace.schemas.storage_config import StorageConfig
+from headrace.schemas.tables import TABLES
+
+
+class RemoteSite:
+    """An index at a URL, with the copy of its parts that tables are folded from.
+
+    Parameters
+    ----------
+    folder
+        The index.
+    claim
+        What holds it against other builders.
+    local
+        Private folder of this machine.
+    storage
+        How requests are made.
+    """
+
+    def __init__(self, folder: ObjectFolder, claim: Claim, local: Path, storage: StorageConfig) -> None:
+        self._folder, self._claim, self._local, self._storage = folder, claim, local, storage
+        self.parts = local / PARTS_FOLDER
+        self.parts.mkdir()
+        self.target = f"{folder.url}/{PARTS_FOLDER}"
+
+    def clear(self) -> None:
+        """Remove manifest, then tables, views and parts."""
+        self._folder.delete(MANIFEST_NAME)
+        names = [VIEWS_NAME, *(f"{name}.parquet" for name in TABLES)]
+        self._for_each(self._folder.delete, names + [f"{PARTS_FOLDER}/{name}" for name in self._remote_parts()])
+
+    def collect(self, rewritten: Iterable[str] = ()) -> None:
+        """Fetch parts that are not here yet, and those named."""
+        for name in rewritten:
+            (self.parts / name).unlink(missing_ok=True)
+        self._for_each(self._fetch, [name for name in self._remote_parts() if not (self.parts / name).exists()])
+
+    def settle(self, bundles: Sequence[Sequence[str]], found: dict[str, str]) -> list[str]:
+        """Copy units together where their bundle has changed, and send the new parts."""
+        names = settle(self.parts, bundles, found)
+        copied = [n for n, keys in zip(names, bundles, strict=True) if any(found[key] != n for key in keys)]
+        self._for_each(self._send, [f"{PARTS_FOLDER}/{name}" for name in copied])
+        return names
+
+    def publish(
+        self, tables: Mapping[str, Iterable[pa.Table]], views: str, *, config: Config, parts: Sequence[str]
+    ) -> IndexManifest:
+        """Write the index here, then send it: what was there is no index from the first table to the manifest."""
+        manifest = write_index(self._local, tables, views, config=config, parts=parts)
+        self._claim.check()
+        self._folder.delete(MANIFEST_NAME)
+        self._for_each(self._send, [VIEWS_NAME, *(entry.path for entry in manifest.tables.values())])
+        self._claim.check()
+        self._send(MANIFEST_NAME)
+        return manifest
+
+    def sweep(self, keep: set[str]) -> None:
+        """Remove parts that are not to be kept."""
+        spare = [f"{PARTS_FOLDER}/{name}" for name in self._remote_parts() if name not in keep]
+        self._for_each(self._folder.delete, spare)
+
+    def _remote_parts(self) -> list[str]:
+        names = (PurePosixPath(name).name for name in self._folder.names(f"{PARTS_FOLDER}/"))
+        return [name for name in names if name.endswith(".parquet")]
+
+    def _fetch(self, name: str) -> None:
+        (self.parts / name).write_bytes(self._folder.read(f"{PARTS_FOLDER}/{name}"))
+
+    def _send(self, name: str) -> None:
+        self._folder.write(name, (self._local / name).read_bytes())
+
+    def _for_each(self, do: Callable[[str], None], names: Iterable[str]) -> None:
+        for _ in request_pool(self._storage).map(do, names):
+            pass
+
+
+@contextmanager
+def claimed_url(url: str, storage: StorageConfig) -> Iterator[RemoteSite]:
+    """Hold an index at a URL against a second builder.
+
+    Raises
+    ------
+    ConfigError
+        Another process builds there.
+    SourceError
+        The URL cannot be reached or written.
+    """
+    folder = open_folder(url, storage)
+    with tempfile.TemporaryDirectory(prefix="headrace-build-") as local:
+        claim = Claim(folder)
+        claim.take()
+        try:
+            yield RemoteSite(folder, claim, Path(local), storage)
+        finally:
+            claim.release()
