@@ -137,7 +137,7 @@ class S3Client:
             self._answered = self._answered or fault.kind is not Kind.UNREACHED
             if fault.kind is Kind.ABSENT:
                 return None
-            if fault.kind is Kind.EXPIRED and not renewed:
+            if (fault.kind is Kind.EXPIRED or (fault.perhaps_expired and credentials is not None)) and not renewed:
                 renewed = True
                 self._renew(store)
                 counter.add(retries=1)

@@ -38,10 +38,13 @@ class Fault:
         What can be done.
     reason
         In words, with the HTTP status and the server's code where there was an answer.
+    perhaps_expired
+        Whether the answer had no document, as those to HEAD have none, and would look the same for an expired token.
     """
 
     kind: Kind
     reason: str
+    perhaps_expired: bool = False
 
 
 _STATUS = re.compile(r"status code: (\d{3})[^:]*:? ?(.*)", re.DOTALL)
@@ -108,7 +111,8 @@ def _of_answer(status: int, body: str) -> Fault:
     reason = " ".join([f"HTTP status {status}", *([code[1]] if code else [])])
     if message and "AccessKeyId" not in message[1]:
         reason += f": {' '.join(message[1].split())}"
-    return Fault(kind=_kind(status, code[1] if code else "", body), reason=reason)
+    silent = status in (400, 403) and not body.strip()
+    return Fault(kind=_kind(status, code[1] if code else "", body), reason=reason, perhaps_expired=silent)
 
 
 def _kind(status: int, code: str, body: str) -> Kind:
