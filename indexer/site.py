@@ -7,7 +7,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from headrace.index_place import IndexPath, content_of
+from headrace.index_content import content_of
+from headrace.index_place import IndexPath
 from headrace.indexer.folder import check_folder, claimed, clear, refuse_foreign, sweep
 from headrace.indexer.parts import settle
 from headrace.indexer.write import write_index

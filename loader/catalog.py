@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headrace.index_place import IndexPath, index_path, read_index_manifest, remote_folder
+from headrace.index_content import read_index_manifest, remote_folder
+from headrace.index_place import IndexPath, index_path
 from headrace.loader.fetched_tables import FetchedTables
 from headrace.loader.freshness import warn_if_stale
 from headrace.loader.queries import run_query

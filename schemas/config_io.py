@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from headrace.schemas.complaints import explain
 from headrace.schemas.config import SPLITS, Config, DatasetConfig, SplitBasins
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.preset_config import fill_left_out
+from headrace.schemas.storage_config import StorageConfig
 from headrace.schemas.yaml_text import read_yaml, write_yaml
 
 
@@ -92,6 +93,24 @@ def parse_config(
     except ValidationError as error:
         raise ConfigError(explain(error, where)) from None
     return config if base is None else _resolve(config, base)
+
+
+def storage_of(overrides: Sequence[str]) -> StorageConfig:
+    """Return the section ``storage`` that overrides alone make, for what has to be reached before a configuration is.
+
+    Raises
+    ------
+    ConfigError
+        An override of the section cannot be read or does not fit.
+    """
+    data: dict[str, Any] = {"storage": {}}
+    for override in overrides:
+        if override.strip().startswith("storage."):
+            _apply_override(data, override)
+    try:
+        return TypeAdapter(dict[str, StorageConfig]).validate_python(data)["storage"]
+    except ValidationError as error:
+        raise ConfigError(explain(error, "--set")) from None
 
 
 def _apply_override(data: dict[str, Any], override: str) -> None:

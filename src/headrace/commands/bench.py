@@ -6,6 +6,8 @@ from typing import cast
 
 import click
 
+from headrace.commands.index_argument import INDEX
+from headrace.index_place import IndexPath
 from headrace.schemas.config import SPLITS, Split
 
 _PATH = click.Path(path_type=Path)
@@ -14,7 +16,7 @@ _WHOLE = click.IntRange(min=1)
 
 @click.command("bench", short_help="Time the loader on an index.")
 @click.option(
-    "--index", "index_folder", type=_PATH, metavar="DIR",
+    "--index", "index_folder", type=INDEX, metavar="DIR|URL",
     help="Index to serve; with --dataset-config default indexes/<digest>, built first where there is none.",
 )  # fmt: skip
 @click.option("--dataset-config", "config_file", type=_PATH, metavar="FILE", help="Configuration that names stores.")
@@ -61,7 +63,7 @@ _WHOLE = click.IntRange(min=1)
 def bench_command(
     ctx: click.Context,
     /,
-    index_folder: Path | None,
+    index_folder: IndexPath | None,
     config_file: Path | None,
     dataset_id: str | None,
     source: str,

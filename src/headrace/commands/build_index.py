@@ -7,6 +7,8 @@ import click
 from rich.console import Console
 
 from headrace.commands.cloud import refuse_cloud
+from headrace.commands.index_argument import INDEX
+from headrace.index_place import IndexPath
 from headrace.schemas.config_io import load_config
 from headrace.schemas.errors import ConfigError, describe
 
@@ -41,7 +43,8 @@ Exit codes: 2 the configuration is wrong or allows no window, 3 a store cannot b
 @click.command("build-index", help=HELP, short_help="Index the stores of a configuration (runs once).")
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option(
-    "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Folder of the index; made if need be."
+    "--out", required=True, metavar="DIR|URL", type=INDEX,
+    help="Folder of the index, made if need be, or s3://bucket/prefix.",
 )
 @click.option(
     "--workers", type=click.IntRange(min=1), metavar="N", help="Scan in N processes. Default: threads, one per CPU."
@@ -60,7 +63,7 @@ Exit codes: 2 the configuration is wrong or allows no window, 3 a store cannot b
 )
 def build_index_command(
     config: Path,
-    out: Path,
+    out: IndexPath,
     workers: int | None,
     scheduler: str | None,
     scheduler_file: str | None,

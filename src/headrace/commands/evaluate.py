@@ -5,7 +5,9 @@ from typing import cast
 
 import click
 
+from headrace.commands.index_argument import INDEX
 from headrace.commands.terminal import make_console
+from headrace.index_place import IndexPath
 from headrace.schemas.config import SPLITS, Split
 
 _PATH = click.Path(path_type=Path)
@@ -17,11 +19,11 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--checkpoint", type=click.Choice(["best", "last"]), default="best", show_default=True, help="Weights to score."
 )
-@click.option("--index", "index_folder", type=_PATH, metavar="DIR", help="The run's index, where it has moved.")
+@click.option("--index", "index_folder", type=INDEX, metavar="DIR|URL", help="The run's index, where it has moved.")
 @click.option("--batch-size", type=click.IntRange(min=1), metavar="N", help="Windows per batch; default: the run's.")
 @click.option("--device", metavar="auto|cpu|cuda", help="Where to compute; default: the run's.")
 def evaluate_command(
-    run: Path, split: str, checkpoint: str, index_folder: Path | None, batch_size: int | None, device: str | None
+    run: Path, split: str, checkpoint: str, index_folder: IndexPath | None, batch_size: int | None, device: str | None
 ) -> None:
     """Score the model of RUN, a folder that train wrote, on one split of all its data sets.
 

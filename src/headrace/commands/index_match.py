@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from headrace.index_place import IndexPath
 from headrace.schemas.config import Config
 from headrace.schemas.errors import StaleIndexError, describe
 
@@ -36,7 +37,7 @@ def default_index_folder(config: Config) -> Path:
     return Path("indexes") / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def refuse_other_sources(config: Config, indexed: Config, where: Path) -> None:
+def refuse_other_sources(config: Config, indexed: Config, where: IndexPath) -> None:
     """Check that an index was built from what a configuration names.
 
     Parameters
@@ -46,7 +47,7 @@ def refuse_other_sources(config: Config, indexed: Config, where: Path) -> None:
     indexed
         The configuration in the index's manifest.
     where
-        Folder of the index.
+        Path or URL of the index.
 
     Raises
     ------

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from headrace.index_place import IndexPath, index_path
 from headrace.loader import Index
 from headrace.schemas.errors import ConfigError, StaleIndexError, describe
 from headrace.trainer.run_folder import RunFolder, replacing
@@ -21,19 +22,20 @@ class IndexRecord:
     Parameters
     ----------
     path
-        Its folder, absolute.
+        Its folder, absolute, or its URL.
     tables
         Table → SHA-256, of those that decide what a window looks like to the model.
     """
 
-    path: Path
+    path: IndexPath
     tables: dict[str, str]
 
     @classmethod
     def of(cls, index: Index) -> Self:
         """Return the record of an open index."""
         tables = {name: index.manifest.tables[name].sha256 for name in _MODEL_TABLES}
-        return cls(path=index.path.absolute(), tables=tables)
+        path = index.path.absolute() if isinstance(index.path, Path) else index.path
+        return cls(path=path, tables=tables)
 
     @classmethod
     def read(cls, run: RunFolder) -> Self:
@@ -47,7 +49,7 @@ class IndexRecord:
         place = run.path / RECORD_NAME
         try:
             content = json.loads(place.read_text(encoding="utf-8"))
-            return cls(path=Path(content["path"]), tables=dict(content["tables"]))
+            return cls(path=index_path(content["path"]), tables=dict(content["tables"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ConfigError(
                 describe(

@@ -6,6 +6,7 @@ from pathlib import Path
 from headrace.commands.index_record import IndexRecord
 from headrace.commands.loaders import open_loader, target_units, time_axes
 from headrace.commands.run_setup import index_of
+from headrace.index_place import IndexPath
 from headrace.loader import Index
 from headrace.schemas.config import Split
 from headrace.schemas.config_io import config_digest, load_config
@@ -34,7 +35,7 @@ def run_evaluation(
     split: Split,
     *,
     checkpoint: str = "best",
-    index_folder: Path | None = None,
+    index_folder: IndexPath | None = None,
     batch_size: int | None = None,
     device: str | None = None,
 ) -> EvaluatedRun:
