@@ -11,10 +11,7 @@ from headrace.indexer.fold import DatasetResult, Folded
 from headrace.indexer.units import AbsentZeros, ScanPlan
 from headrace.schemas.config import Split
 from headrace.schemas.manifest import IndexManifest
-
-SENTINELS = (-99.0, -99.9, -999.0, -999.9, -999.99, -9999.0, -9999.9, -99999.0, -32768.0, -32767.0, 9.96921e36, 1e20)
-"""Numbers that older files write where nothing was measured."""
-
+from headrace.schemas.sentinels import looks_like_flag
 
 MANY_CHUNKS, TINY_NBYTES = 10_000, 1 << 20
 """From so many chunks of fewer bytes on, opening them costs more than reading."""
@@ -243,7 +240,7 @@ def _suspicious(result: DatasetResult) -> list[str]:
             ("largest", "high", stats.by_basin.high),
         ):
             value = float(getattr(stats.of_dataset, side)[0])
-            if not any(np.isclose(value, s, rtol=1e-6, atol=0) for s in SENTINELS):
+            if not looks_like_flag(value):
                 continue
             share = int((values == value).sum())
             found.append(

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 
 from headrace.trainer.run_folder import read_csv
-from headrace.trainer.time_axis import TimeAxis
+from headrace.trainer.shown_series import ShownSeries, shown_series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,52 +116,27 @@ def plot_hydrographs(
     list of Path
         The PNGs; none for a data set without a defined NSE.
     """
-    rows = [row for row in read_csv(evaluation / "metrics.csv") if row["scope"] == "basin" and row["nse"]]
-    store = zarr.open_group(evaluation / "predictions.zarr", mode="r")
     written = []
-    for dataset_id, target in dict.fromkeys((row["dataset_id"], row["target"]) for row in rows):
-        chosen = [row for row in rows if (row["dataset_id"], row["target"]) == (dataset_id, target)]
-        ranked = sorted(chosen, key=lambda row: -float(row["nse"]))
-        group = store[dataset_id]
-        assert isinstance(group, zarr.Group)
-        unit = (units or {}).get(target) or group[f"{target}_obs"].attrs.get("units")
-        # With fewer than three basins a later name takes an earlier one's place, and no basin is drawn twice.
-        distinct = {len(ranked) // 2: "median", len(ranked) - 1: "worst", 0: "best"}
-        figure = _figure(width=9.0, height=0.6 + 2.4 * len(distinct))
-        axes = figure.subplots(len(distinct), squeeze=False)[:, 0]
-        for panel, (place, name) in zip(axes, sorted(distinct.items()), strict=True):
-            row = ranked[place]
-            _draw_hydrograph(panel, group, row["basin_id"], target, max_steps)
-            panel.set_title(f"{name}: {row['basin_id']}, NSE {float(row['nse']):.2f}", loc="left", fontsize=10)
-            panel.set_ylabel(f"{target}\n({unit or 'unit unknown'})")
+    for shown in shown_series(evaluation, units=units, max_steps=max_steps):
+        figure = _figure(width=9.0, height=0.6 + 2.4 * len(shown))
+        axes = figure.subplots(len(shown), squeeze=False)[:, 0]
+        for panel, series in zip(axes, shown, strict=True):
+            _draw_hydrograph(panel, series)
         axes[0].legend(loc="upper right", ncols=2)
-        figure.suptitle(dataset_id)
-        written.append(_save(figure, out_dir / f"hydrographs_{_file_name(dataset_id)}_{_file_name(target)}.png"))
+        first = shown[0]
+        figure.suptitle(first.dataset_id)
+        name = f"hydrographs_{_file_name(first.dataset_id)}_{_file_name(first.target)}.png"
+        written.append(_save(figure, out_dir / name))
     return written
 
 
-def _draw_hydrograph(axes: "Axes", group: zarr.Group, basin_id: str, target: str, max_steps: int) -> None:
-    row = [str(name) for name in _array(group, "basin")].index(basin_id)
-    sim = _array(group, f"{target}_sim", row)
-    obs = _array(group, f"{target}_obs", row)
-    predicted = np.flatnonzero(~np.isnan(sim))
-    steps = slice(predicted[0], min(predicted[-1] + 1, predicted[0] + max_steps))
-    attributes = group["time"].attrs
-    axis = TimeAxis(
-        values=_array(group, "time").astype(np.int64),
-        units=str(attributes["units"]),
-        calendar=str(attributes["calendar"]),
-    )
-    dates = axis.dates(steps)
-    axes.plot(dates, obs[steps], color=BLACK, linewidth=1.0, label="observed")
-    axes.plot(dates, sim[steps], color=ORANGE, linewidth=1.0, linestyle="--", label="simulated")
+def _draw_hydrograph(axes: "Axes", series: ShownSeries) -> None:
+    dates = series.dates
+    axes.plot(dates, series.observed, color=BLACK, linewidth=1.0, label="observed")
+    axes.plot(dates, series.simulated, color=ORANGE, linewidth=1.0, linestyle="--", label="simulated")
     axes.set_xlim(dates[0], dates[-1] if len(dates) > 1 else dates[0] + 1)
-
-
-def _array(group: zarr.Group, name: str, row: int | None = None) -> NDArray[np.generic]:
-    array = group[name]
-    assert isinstance(array, zarr.Array)
-    return np.asarray(array[:] if row is None else array[row])
+    axes.set_title(f"{series.place}: {series.basin_id}, NSE {series.nse:.2f}", loc="left", fontsize=10)
+    axes.set_ylabel(f"{series.target}\n({series.unit or 'unit unknown'})")
 
 
 def _column(rows: list[dict[str, str]], name: str) -> NDArray[np.float64]:
