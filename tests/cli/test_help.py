@@ -8,6 +8,7 @@ import pytest
 from command_line import run_headrace
 from headrace.cli import _COMMANDS
 from headrace.schemas.tables import TABLES
+from headrace.schemas.views import VIEWS
 
 HEAVY = ("dask", "distributed", "duckdb", "torch", "zarr", "xarray", "matplotlib")
 
@@ -47,6 +48,8 @@ def test_help_imports_nothing_heavy(arguments):
 def test_help_of_sql_names_every_table():
     named = run_headrace("sql", "--help").out.partition("of its own name:")[2].partition(".")[0]
     assert {word.strip() for word in named.split(",")} == set(TABLES)
+    answers = run_headrace("sql", "--help").out.partition("often asked:")[2].partition(".")[0]
+    assert {word.strip() for word in answers.split(",")} == set(VIEWS)
 
 
 def test_an_unknown_command_is_a_usage_error():

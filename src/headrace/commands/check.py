@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import click
 import pyarrow as pa
 
-from headrace.commands.render import write_table
+from headrace.commands.render import write_rows
+from headrace.commands.row_options import RowTarget
 from headrace.schemas.config_io import load_config
 from headrace.schemas.errors import ConfigError, StaleIndexError, describe
 
@@ -113,7 +114,7 @@ def _print_datasets(found: "ConfigCheck") -> None:
                 "decoded GB": round(sum(u.nbytes for u in units.values()) / 1e9, 3),
             }
         )
-    write_table(pa.Table.from_pylist(rows), "table")
+    write_rows(pa.Table.from_pylist(rows).to_reader(), RowTarget(form="table", path=None, limit=0))
     for remark in found.inventory.remarks:
         click.echo(f"- {remark}")
     for absent in found.plan.absent:

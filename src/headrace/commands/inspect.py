@@ -1,75 +1,134 @@
 """``headrace inspect``: ready questions about an index."""
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 import click
 
-from headrace.commands.render import FORMATS, write_table
+from headrace.commands.options import split_names
+from headrace.commands.row_options import row_options, row_target
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Topic:
+    """A ready question: its headline, the filters that it takes, and those for which it has a query of its own."""
+
+    title: str
+    filters: tuple[str, ...]
+    by_basin: bool = False
+    times: bool = False
+
+
+_PERIOD = ("from", "to")
 _TOPICS = {
-    "summary": "Windows per data set and split, basins with and without.",
-    "coverage": "Observed share per data set, variable and year.",
-    "gaps": "Stretches without observations, longest first.",
-    "dropped": "Windows not served, and why.",
-    "chunks": "Stored objects per array: state and size.",
-    "stats": "Statistics over the training period.",
-    "windows": "Runs of window starts, one row per run.",
+    "summary": _Topic(title="Windows per data set and split, basins with and without", filters=("dataset", "split")),
+    "coverage": _Topic(
+        title="Observed share per data set, variable and year",
+        filters=("dataset", "basin", "variable", *_PERIOD),
+        by_basin=True,
+    ),
+    "gaps": _Topic(
+        title="Stretches without observations, longest first",
+        filters=("dataset", "basin", "variable", *_PERIOD),
+        times=True,
+    ),
+    "dropped": _Topic(title="Windows not served, and why", filters=("dataset", "basin", "split")),
+    "chunks": _Topic(
+        title="Stored objects per array: state and size", filters=("dataset", "basin", "variable", *_PERIOD)
+    ),
+    "stats": _Topic(
+        title="Statistics over the training period", filters=("dataset", "basin", "variable"), by_basin=True
+    ),
+    "windows": _Topic(
+        title="Runs of windows, and when the first and the last of each begin",
+        filters=("dataset", "basin", "split", *_PERIOD),
+        times=True,
+    ),
 }
 
 
 @click.command("inspect")
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory")
 @click.argument("topic", type=click.Choice(list(_TOPICS)), default="summary")
-@click.option("--dataset", "dataset_id", help="Only this data set.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="How to print the rows; json: one object a line (JSON Lines).",
-)
-@click.option(
-    "--limit", type=click.IntRange(min=0), default=40, show_default=True, help="Rows that the table shows; 0 for all."
-)
-def inspect_command(directory: Path, topic: str, dataset_id: str | None, form: str, limit: int) -> None:
+@click.option("--dataset", metavar="A,B", help="Only these data sets.")
+@click.option("--basin", metavar="A,B", help="Only these basins; coverage and stats then have a row for each.")
+@click.option("--variable", metavar="A,B", help="Only these variables, by the model's names.")
+@click.option("--split", metavar="A,B", help="Only these of train, valid, test.")
+@click.option("--from", "first", metavar="DATE", help="Only from this date on: 1995, 1995-06, 1995-06-15 or a time.")
+@click.option("--to", "last", metavar="DATE", help="Only up to this date, its whole day, month or year included.")
+@row_options(40)
+def inspect_command(
+    directory: str,
+    topic: str,
+    dataset: str | None,
+    basin: str | None,
+    variable: str | None,
+    split: str | None,
+    first: str | None,
+    last: str | None,
+    form: str | None,
+    output: Path | None,
+    csv: Path | None,
+    json: Path | None,
+    parquet: Path | None,
+    limit: int,
+) -> None:
     """Look at the index in DIRECTORY.
 
     \b
-    TOPIC is one of
-      summary   windows per data set and split, basins with and without (the default)
-      coverage  observed share per data set, variable and year
-      gaps      stretches without observations, longest first
-      dropped   windows not served, and why
-      chunks    stored objects (chunks, or shards) per array: state, size
-      stats     statistics over the training period
-      windows   runs of window starts
+    TOPIC is one of                                                     filters
+      summary   windows per data set and split (the default)            dataset, split
+      coverage  observed share per data set, variable and year          dataset, basin, variable, from, to
+      gaps      stretches without observations, longest first           dataset, basin, variable, from, to
+      dropped   windows not served, and why                             dataset, basin, split
+      chunks    stored objects (chunks, or shards): state, size         dataset, basin, variable, from, to
+      stats     statistics over the training period                     dataset, basin, variable
+      windows   runs of window starts                                   dataset, basin, split, from, to
 
     \b
     Example:
       headrace inspect index/
-      headrace inspect index/ dropped --dataset camels_us
-      headrace inspect index/ coverage --format csv > coverage.csv
-    """
-    from headrace.commands.inspect_times import with_times, year_spans
-    from headrace.loader.catalog import open_index
-    from headrace.schemas.errors import ConfigError, describe
+      headrace inspect index/ dropped --dataset camels_us --split train
+      headrace inspect index/ gaps --variable precipitation --from 1995 --to 1995
+      headrace inspect index/ coverage --basin 01013500,01022500 --csv coverage.csv
+      headrace inspect index/ windows --parquet windows.parquet
 
-    text = files("headrace.commands").joinpath(f"inspect_{topic}.sql").read_text(encoding="utf-8")
+    With --from and --to coverage and gaps are those of that part of the record, chunks those that hold it, and windows
+    those of the runs that reach into it. Anything else: headrace sql.
+    """
+    given = {"dataset": dataset, "basin": basin, "variable": variable, "split": split, "from": first, "to": last}
+    _refuse_idle(topic, [name for name, value in given.items() if value is not None])
+    target = row_target(directory, form=form, output=output, csv=csv, json=json, parquet=parquet, limit=limit)
+    from headrace.commands.inspect_filters import Filters
+    from headrace.commands.inspect_times import StepTimes
+    from headrace.commands.render import write_rows
+    from headrace.loader.catalog import open_index
+
+    filters = Filters(
+        datasets=split_names(dataset) or (),
+        basins=split_names(basin) or (),
+        variables=split_names(variable) or (),
+        splits=split_names(split) or (),
+        first=first,
+        last=last,
+    )
+    chosen = _TOPICS[topic]
+    name = f"inspect_{topic}_of_basins.sql" if chosen.by_basin and filters.basins else f"inspect_{topic}.sql"
+    text = files("headrace.commands").joinpath(name).read_text(encoding="utf-8")
     with open_index(directory) as index:
-        if dataset_id is not None and dataset_id not in index.dataset_ids:
-            raise ConfigError(
-                describe(
-                    "no such data set",
-                    where=f"{directory} --dataset",
-                    expected=", ".join(index.dataset_ids),
-                    got=dataset_id,
-                    fix="correct the name",
-                )
-            )
-        spans = year_spans(index) if topic == "coverage" else {}
-        table = index.sql(text, dataset_id=dataset_id, **spans)
-        if topic == "gaps":
-            table = with_times(table, index)
-        write_table(table, form, limit=limit, title=_TOPICS[topic])
+        known, wanted = filters.bind(index), set(re.findall(r"\$(\w+)", text))
+        times = StepTimes(index) if chosen.times else None
+        rows = index.sql_reader(text, **{name: known[name] for name in wanted})
+        write_rows(rows if times is None else times.put_into(rows), target, title=chosen.title)
+
+
+def _refuse_idle(topic: str, given: Sequence[str]) -> None:
+    """Refuse a filter that a topic has no use for, rather than leave it without effect."""
+    takes = _TOPICS[topic].filters
+    idle = [f"--{name}" for name in given if name not in takes]
+    if idle:
+        allowed = ", ".join(f"--{name}" for name in takes)
+        raise click.UsageError(f"{' and '.join(idle)} does not apply to {topic}, which takes {allowed}")

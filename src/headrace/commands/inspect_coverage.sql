@@ -1,20 +1,21 @@
-WITH years AS (
-  SELECT dataset_id, year, start AS first, stop AS last, sum(stop - start) OVER (PARTITION BY dataset_id, year) AS steps
-  FROM (
-    SELECT unnest($year_datasets) AS dataset_id, unnest($years) AS year, unnest($starts) AS start, unnest($stops) AS stop
-  )
-), seen AS (
-  SELECT y.dataset_id, y.year, r.variable, sum(least(r.stop, y.last) - greatest(r.start, y.first)) AS observed
+WITH spans AS (
+  SELECT y.dataset_id, y.year, greatest(y.start, s.start) AS start, least(y.stop, s.stop) AS stop
   FROM years AS y
-  JOIN runs AS r ON r.dataset_id = y.dataset_id AND r.start < y.last AND r.stop > y.first
+  JOIN (SELECT unnest($datasets) AS dataset_id, unnest($starts) AS start, unnest($stops) AS stop) AS s USING (dataset_id)
+  WHERE y.start < s.stop AND y.stop > s.start
+), lengths AS (
+  SELECT dataset_id, year, sum(stop - start) AS steps FROM spans GROUP BY ALL
+), seen AS (
+  SELECT s.dataset_id, s.year, r.variable, sum(least(r.stop, s.stop) - greatest(r.start, s.start)) AS observed
+  FROM spans AS s
+  JOIN runs AS r ON r.dataset_id = s.dataset_id AND r.start < s.stop AND r.stop > s.start
+  WHERE list_contains($variables, r.variable)
   GROUP BY ALL
 )
-SELECT y.dataset_id, v.variable, y.year,
-       round(coalesce(any_value(s.observed), 0) / (any_value(y.steps) * any_value(b.basins)), 4) AS observed_share
-FROM years AS y
+SELECT l.dataset_id, v.variable, l.year, round(coalesce(s.observed, 0) / (l.steps * b.basins), 4) AS observed_share
+FROM lengths AS l
 JOIN (SELECT dataset_id, count(*) AS basins FROM basins GROUP BY dataset_id) AS b USING (dataset_id)
 JOIN (SELECT DISTINCT dataset_id, variable FROM variables WHERE present AND role <> 'static') AS v USING (dataset_id)
 LEFT JOIN seen AS s USING (dataset_id, year, variable)
-WHERE $dataset_id IS NULL OR y.dataset_id = $dataset_id
-GROUP BY y.dataset_id, v.variable, y.year
-ORDER BY y.dataset_id, v.variable, y.year
+WHERE list_contains($variables, v.variable)
+ORDER BY l.dataset_id, v.variable, l.year

@@ -14,5 +14,5 @@ FROM periods AS p
 LEFT JOIN members AS m USING (dataset_id, split)
 LEFT JOIN served AS s USING (dataset_id, split)
 LEFT JOIN lost AS l USING (dataset_id, split)
-WHERE $dataset_id IS NULL OR p.dataset_id = $dataset_id
+WHERE list_contains($datasets, p.dataset_id) AND list_contains($splits, p.split)
 ORDER BY ALL

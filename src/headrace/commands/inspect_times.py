@@ -1,43 +1,58 @@
 """Steps → wall time for ``inspect``, in each data set's own calendar, which SQL does not know."""
 
-from itertools import pairwise
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from headrace.loader import Index
-from headrace.schemas.dates import iso_text
+
+_COLUMNS = {"first_step": "from_time", "last_step": "to_time"}
+_DAY = 86_400
 
 
-def year_spans(index: Index) -> dict[str, list[Any]]:
-    """Return the steps of each calendar year of each data set, as parameters of a query: lists of equal length.
+class StepTimes:
+    """The time axes of an index, asked before the first row of a query is read: until its last the index is busy.
 
-    Returns
-    -------
-    dict
-        year_datasets, years, starts, stops; a year cut by a gap of the time axis is one span.
+    Times are dates where every step of the index begins a day, else they go to the minute.
     """
-    spans: dict[str, list[Any]] = {"year_datasets": [], "years": [], "starts": [], "stops": []}
-    for name in index.dataset_ids:
-        times = index.times(name)
-        if times.dtype == object:
-            years = np.array([time.year for time in times])
-        else:
-            years = times.astype("datetime64[Y]").astype(np.int64) + 1970
-        edges = [0, *(np.flatnonzero(np.diff(years)) + 1).tolist(), len(years)]
-        for start, stop in pairwise(edges):
-            for key, value in zip(spans, (name, int(years[start]), start, stop), strict=True):
-                spans[key].append(value)
-    return spans
+
+    def __init__(self, index: Index) -> None:
+        self._times = {name: index.times(name) for name in index.dataset_ids}
+        axes = [index.time_axis(name) for name in self._times]
+        daily = all(s.seconds % _DAY == 0 and axis.step_seconds % _DAY == 0 for axis in axes for s in axis.segments)
+        self._length = 10 if daily else 16
+
+    def put_into(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        """Replace the columns ``first_step`` and ``last_step`` by ``from_time`` and ``to_time``, text.
+
+        Parameters
+        ----------
+        rows
+            With a column ``dataset_id``.
+        """
+        kept = [field for field in rows.schema if field.name not in _COLUMNS]
+        schema = pa.schema([*kept, *(pa.field(name, pa.string()) for name in _COLUMNS.values())])
+        return pa.RecordBatchReader.from_batches(schema, self._convert(rows, schema))
+
+    def _convert(self, rows: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for batch in rows:
+            dataset = np.asarray(batch["dataset_id"].to_pylist(), dtype=object)
+            columns = {field.name: batch[field.name] for field in batch.schema if field.name not in _COLUMNS}
+            for step_name, time_name in _COLUMNS.items():
+                steps = batch[step_name].to_numpy()
+                texts = np.empty(len(steps), dtype=object)
+                for name in dict.fromkeys(dataset):
+                    mine = dataset == name
+                    texts[mine] = _texts(self._times[name], steps[mine], self._length)
+                columns[time_name] = pa.array(texts, pa.string())
+            yield pa.RecordBatch.from_pydict(columns, schema=schema)
 
 
-def with_times(table: pa.Table, index: Index) -> pa.Table:
-    """Replace a table's column ``first_step`` by ``from_time``, ISO text."""
-    axes = {name: index.time_axis(name) for name in index.dataset_ids}
-    seconds = {name: axis.seconds() for name, axis in axes.items()}
-    texts = [
-        iso_text(int(seconds[name][step]), axes[name].calendar)[:16].replace("T", " ")
-        for name, step in zip(table["dataset_id"].to_pylist(), table["first_step"].to_pylist(), strict=True)
-    ]
-    return table.drop_columns("first_step").append_column("from_time", pa.array(texts, pa.string()))
+def _texts(times: NDArray[np.datetime64] | NDArray[np.object_], steps: NDArray[np.int64], length: int) -> list[str]:
+    """Return the time of each step, cut to so many characters of ``YYYY-MM-DD HH:MM``."""
+    if times.dtype != object:
+        texts = np.datetime_as_string(times[steps].astype("datetime64[m]"), unit="m").tolist()
+        return [text[:length].replace("T", " ") for text in texts]
+    return [time.strftime("%Y-%m-%d %H:%M")[:length] for time in times[steps]]

@@ -14,16 +14,17 @@ from rich.console import Console
 from headrace.commands.bench_table import bench_table, quality_table
 from headrace.commands.cloud import refuse_cloud
 from headrace.commands.loaders import with_fixed_budget
+from headrace.commands.output_file import refuse_unwritable
 from headrace.commands.run_setup import ensure_index, index_of, read_config
 from headrace.commands.terminal import make_console
+from headrace.index_place import IndexPath
 from headrace.loader import Index, WindowLoader
 from headrace.loader.bench import advice, run_bench
 from headrace.loader.machine import hardware, versions
 from headrace.schemas.config import Config, Split
 from headrace.schemas.config_io import config_digest
-from headrace.schemas.errors import ConfigError, describe
 from headrace.trainer.device import choose_device
-from headrace.trainer.training_step import TrainingStep
+from headrace.trainer.training_step import TrainingStep, fresh_step
 
 _ROUNDS_AHEAD = 1
 """Rounds that the loader prepares before the one it serves."""
@@ -54,7 +55,7 @@ class BenchRequest:
     """
 
     config_file: Path | None
-    index_folder: Path | None
+    index_folder: IndexPath | None
     datasets: Sequence[str] | None
     overrides: Sequence[str]
     cloud: bool
@@ -84,7 +85,7 @@ def run(request: BenchRequest, *, json_out: Path | None, as_json: bool) -> None:
         Settings, stores and index do not fit each other, or the file cannot be written.
     """
     if json_out is not None:
-        _refuse_unwritable(json_out)
+        refuse_unwritable(json_out, f"--json-out {json_out}")
     # With --json standard output is the row and nothing else.
     row = _measure(request, Console(stderr=True) if as_json else make_console())
     line = json.dumps(row, allow_nan=False, sort_keys=True)
@@ -122,7 +123,7 @@ def _measure(request: BenchRequest, console: Console) -> dict[str, Any]:
             )  # fmt: skip
 
         def make_step(loader: WindowLoader) -> TrainingStep:
-            return TrainingStep(loader, config.train, device, config.loader.seed)
+            return fresh_step(loader, config.train, device, config.loader.seed)
 
         result = run_bench(open_loader, steps=request.steps, make_step=make_step if request.compute else None)
     threads = os.cpu_count() or 1
@@ -175,17 +176,3 @@ def _notes(request: BenchRequest, device: str) -> list[str]:
     if request.cuda_prefetch and device == "cpu":
         notes.append("--cuda-prefetch: batches stay on the CPU, so nothing is copied ahead.")
     return notes
-
-
-def _refuse_unwritable(path: Path) -> None:
-    """Say before the measurement that its result could not be kept."""
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ConfigError(
-            describe(
-                "the result cannot be written",
-                where=f"--json-out {path}",
-                expected="a file in a folder that exists and may be written to",
-                got="a folder" if path.is_dir() else "no such folder, or no permission",
-                fix="make the folder, or name another file",
-            )
-        )
