@@ -13,12 +13,13 @@ from headrace.indexer.coordinates import unique_rows
 from headrace.indexer.facts import VariableFacts
 from headrace.indexer.problems import Problems
 from headrace.indexer.statics import align
+from headrace.open_store import open_group
 from headrace.schemas.config import Config
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.variables import VariableConfig, rule_to_json
 from headrace.snapshot import ArraySnapshot, ids_content, look_at, static_content
 from headrace.static_rows import AREA_PREFIX, areas_of, read_static_rows
-from headrace.store import BASIN_DIM, StoredArray, open_group
+from headrace.store import BASIN_DIM, StoredArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,16 +12,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from headrace.index_content import read_index_manifest
+from headrace.index_place import IndexPath, index_path
 from headrace.indexer.facts import Inventory
+from headrace.indexer.index_here import index_here
 from headrace.indexer.inventory import take_inventory
 from headrace.indexer.parts import finished_units, read_units, to_table
 from headrace.indexer.read_unit import scan_unit
 from headrace.indexer.units import PlannedVariable, ScanPlan, ScanUnit, plan_scan, refuse_absent
+from headrace.open_store import open_group
 from headrace.schemas.config import Config
 from headrace.schemas.errors import ConfigError, SourceError, StaleIndexError
-from headrace.schemas.manifest import PARTS_FOLDER, IndexManifest, read_manifest
+from headrace.schemas.manifest import PARTS_FOLDER, IndexManifest
+from headrace.schemas.storage_config import StorageConfig
 from headrace.staleness import Change, IndexedDataset, find_all_changes, snapshots_of, stale_message
-from headrace.store import BASIN_DIM, TIME_DIM, open_array, open_group
+from headrace.store import BASIN_DIM, TIME_DIM, open_array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,15 +108,17 @@ def check_config(config: Config) -> ConfigCheck:
     return ConfigCheck(inventory=inventory, plan=plan)
 
 
-def check_index(path: Path, *, verify: int = 0) -> IndexCheck:
+def check_index(path: str | Path, *, verify: int = 0, storage: StorageConfig | None = None) -> IndexCheck:
     """Compare an index with its stores.
 
     Parameters
     ----------
     path
-        Folder of the index.
+        Folder of the index, or its ``s3://`` URL.
     verify
         Number of units to scan again, spread evenly over all.
+    storage
+        How a URL is reached; None takes what the environment and ``~/hydro_setting.yml`` say.
 
     Raises
     ------
@@ -122,36 +129,57 @@ def check_index(path: Path, *, verify: int = 0) -> IndexCheck:
     ConfigError, SourceError
         There is no such folder, or a store is gone.
     """
-    manifest = read_manifest(path)
-    changes = [c for d in sorted(manifest.config.datasets) for c in find_all_changes(_indexed(path, manifest, d))]
+    place = index_path(path)
+    manifest = read_index_manifest(place, storage)
+    with index_here(place, manifest, storage or StorageConfig()) as here:
+        return _check(_Kept(place=place, here=here, manifest=manifest), verify)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """An index: where it lies, a folder with its files, and its manifest."""
+
+    place: IndexPath
+    here: Path
+    manifest: IndexManifest
+
+    def table(self, name: str) -> Path:
+        """Return the file of a table."""
+        return self.here / self.manifest.tables[name].path
+
+
+def _check(kept: _Kept, verify: int) -> IndexCheck:
+    config = kept.manifest.config
+    changes = [c for d in sorted(config.datasets) for c in find_all_changes(_indexed(kept, d))]
     try:
-        now = check_config(manifest.config)
+        now = check_config(config)
     except (ConfigError, SourceError) as error:
         if not changes:
             raise
-        raise StaleIndexError(f"{stale_message(changes, path)}\nand a new build says: {error}") from error
-    parts = path / PARTS_FOLDER
-    found = finished_units(parts, accept_errors=manifest.config.missing.on_bad_chunk == "missing")
-    chunks = pq.read_table(path / manifest.tables["chunks"].path)
+        raise StaleIndexError(f"{stale_message(changes, kept.place)}\nand a new build says: {error}") from error
+    parts = kept.here / PARTS_FOLDER
+    found = finished_units(parts, accept_errors=config.missing.on_bad_chunk == "missing")
+    chunks = pq.read_table(kept.table("chunks"))
     stale = tuple(s for v in now.plan.variables if (s := _stale(v, found, chunks)) is not None)
-    kept = [u for bundle in now.plan.bundles for u in bundle if u.key in found]
-    sample = [kept[i * len(kept) // verify] for i in range(verify)] if verify < len(kept) else kept
+    units = [u for bundle in now.plan.bundles for u in bundle if u.key in found]
+    sample = [units[i * len(units) // verify] for i in range(verify)] if verify < len(units) else units
     sample = sample if verify else []
-    different = [_place(u) for u in sample if not _same(u, found[u.key], parts, manifest.config)]
+    different = [_place(u) for u in sample if not _same(u, found[u.key], parts, config)]
     return IndexCheck(
         config_check=now, changes=tuple(changes), stale=stale, num_verified=len(sample), different=tuple(different)
     )
 
 
-def _indexed(path: Path, manifest: IndexManifest, dataset_id: str) -> IndexedDataset:
+def _indexed(kept: _Kept, dataset_id: str) -> IndexedDataset:
     def table(name: str) -> pa.Table:
-        return pq.read_table(path / manifest.tables[name].path, filters=[("dataset_id", "=", dataset_id)])
+        return pq.read_table(kept.table(name), filters=[("dataset_id", "=", dataset_id)])
 
+    config = kept.manifest.config
     return IndexedDataset(
-        index=path,
+        index=kept.place,
         dataset_id=dataset_id,
-        config=manifest.config.datasets[dataset_id],
-        tolerate_damage=manifest.config.missing.on_bad_chunk == "missing",
+        config=config.datasets[dataset_id],
+        tolerate_damage=config.missing.on_bad_chunk == "missing",
         arrays=snapshots_of(table("arrays")),
         table=table,
     )

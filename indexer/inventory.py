@@ -26,6 +26,7 @@ from headrace.indexer.selection import (
 )
 from headrace.indexer.statics import check_static_missing
 from headrace.indexer.unit_check import check_units
+from headrace.open_store import open_group
 from headrace.schemas.config import Config, DatasetConfig, Split
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.units import per_area_factor
@@ -33,7 +34,7 @@ from headrace.schemas.variables import Role
 from headrace.schemas.windows import TimeRange
 from headrace.snapshot import ArraySnapshot, ids_content, look_at, series_snapshot
 from headrace.static_rows import AREA_PREFIX
-from headrace.store import BASIN_DIM, open_group
+from headrace.store import BASIN_DIM
 
 _SERIES: tuple[Role, ...] = ("input", "target")
 

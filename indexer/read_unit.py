@@ -16,9 +16,11 @@ from headrace.indexer.fingerprint import metadata_digest, objects_digest, order_
 from headrace.indexer.scan import Piece, ScanResult, scan
 from headrace.indexer.time_order import FixTime
 from headrace.indexer.units import ScanUnit, stats_of
+from headrace.objects import ObjectStat
+from headrace.open_store import open_group
 from headrace.schemas.config import BadChunkPolicy
 from headrace.schemas.errors import DamagedChunkError, ReadError, describe
-from headrace.store import BASIN_DIM, TIME_DIM, ObjectStat, StoredArray, open_array, open_group
+from headrace.store import BASIN_DIM, TIME_DIM, StoredArray, open_array
 
 READ_NBYTES = 4 << 20
 """Chunks are read together up to this size: many tiny ones in one call, large ones into memory that is used again."""

@@ -15,10 +15,11 @@ from headrace.indexer.decode_rules import AbsentPolicy, absent_is_zero
 from headrace.indexer.facts import DatasetFacts, Inventory, VariableFacts
 from headrace.indexer.fingerprint import digest, layout_digest, metadata_digest, objects_digest, order_digest
 from headrace.indexer.time_order import FixTime
+from headrace.objects import ObjectStat
 from headrace.schemas.errors import SourceError, describe
 from headrace.schemas.grid import ChunkGrid
 from headrace.schemas.variables import DecodeRule
-from headrace.store import ObjectStat, StoredArray
+from headrace.store import StoredArray
 
 SCAN_VERSION = 1
 """Raised whenever the same unit would give another result."""

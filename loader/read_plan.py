@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from headrace.loader.layout import Layout
 from headrace.loader.placement import Placement
 from headrace.loader.sources import DatasetSource, SourceVariable
+from headrace.open_store import open_group
 from headrace.schemas.errors import StaleIndexError, describe
 from headrace.schemas.grid import AxisGrid
-from headrace.store import BASIN_DIM, TIME_DIM, StoredArray, open_array, open_group
+from headrace.store import BASIN_DIM, TIME_DIM, StoredArray, open_array
 
 _GROUP_NBYTES = 32 * 2**20
 """Raw bytes that a group aims at: enough to hide per-call cost. Readers hold less where many read at once."""

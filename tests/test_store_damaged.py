@@ -10,8 +10,9 @@ import zarr
 from numcodecs import BZ2, LZMA, Blosc, GZip, Shuffle, Zlib, Zstd  # type: ignore[import-untyped]  # no py.typed
 from zarr.codecs import BloscCodec, Crc32cCodec, GzipCodec, ZstdCodec
 
+from headrace.open_store import open_group
 from headrace.schemas.errors import ReadError, SourceError
-from headrace.store import StoredArray, open_array, open_group
+from headrace.store import StoredArray, open_array
 
 DIMS = ("basin", "time")
 NAME = "q"

@@ -16,8 +16,9 @@ import zarr
 from headrace.array_metadata import TIME_ATTRIBUTES, VALUE_ATTRIBUTES, metadata_text
 from headrace.coordinates import StoredTimes
 from headrace.members import find_member
+from headrace.objects import ObjectStat
 from headrace.static_rows import StaticRows
-from headrace.store import ObjectStat, stat_object
+from headrace.store import stat_object
 
 DIGEST_LENGTH = 24
 """Hex digits kept of a SHA-256: 96 bits, so that 10⁹ scan units collide with probability 10⁻¹¹."""
@@ -98,7 +99,7 @@ def _stats(array: "zarr.Array[Any]", uri: str, name: str) -> Iterable[ObjectStat
     stored = array.shards or array.chunks
     counts = [-(-size // max(chunk, 1)) for size, chunk in zip(array.shape, stored, strict=True)]
     for index in np.ndindex(*counts):
-        yield stat_object(f"{uri}/{name}/{array.metadata.encode_chunk_key(index)}")
+        yield stat_object(array, uri, name, f"{name}/{array.metadata.encode_chunk_key(index)}")
 
 
 def ids_content(ids: Sequence[str]) -> str:

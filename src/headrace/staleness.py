@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from headrace.array_metadata import MEANING, differences
 from headrace.coordinates import NO_TIME, StoredTimes, read_basin_ids, read_times
+from headrace.open_store import open_group
 from headrace.schemas.config import DatasetConfig
 from headrace.schemas.dates import iso_text, parse_date
 from headrace.schemas.errors import HeadraceError, StoreNotFoundError, describe
@@ -22,7 +23,7 @@ from headrace.schemas.time_axis import axis_from_rows
 from headrace.schemas.variables import rule_from_json
 from headrace.snapshot import ArraySnapshot, StoreKind, ids_content, look_at, static_content, times_content
 from headrace.static_rows import AREA_PREFIX, StaticRows, areas_of, read_static_rows
-from headrace.store import BASIN_DIM, open_array, open_group
+from headrace.store import BASIN_DIM, open_array
 
 Lookup = Callable[[str], pa.Table]
 """Name of a table → its rows of one data set, sorted by the table's key."""

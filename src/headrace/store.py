@@ -4,40 +4,23 @@ A URI is a locator that crosses processes; the handles made here never do. Array
 itself, because consolidated metadata can be stale.
 """
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
-from zarr.errors import ContainsArrayError, GroupNotFoundError, NodeNotFoundError
-from zarr.storage import LocalStore
 
 from headrace.members import find_member
-from headrace.schemas.config_io import is_url
-from headrace.schemas.errors import DamagedChunkError, ReadError, SourceError, StoreNotFoundError, describe
+from headrace.objects import ObjectStat
+from headrace.objects.fetch import HEAD_NBYTES, Fetch, FileFetch
+from headrace.objects.local import stat_file
+from headrace.objects.zarr_store import remote_store
+from headrace.schemas.errors import DamagedChunkError, ReadError, SourceError, describe
 from headrace.schemas.grid import AxisGrid, ChunkGrid
 from headrace.uncopied import read_block
 
 BASIN_DIM, TIME_DIM = "basin", "time"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectStat:
-    """Size and identity of one stored object.
-
-    Parameters
-    ----------
-    nbytes
-        Stored bytes.
-    fingerprint
-        Text that changes when the object is rewritten: size and modification time in nanoseconds.
-    """
-
-    nbytes: int
-    fingerprint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +65,35 @@ class StoredArray:
         index = self.grid.object_index(basin_chunk, time_chunk)
         return f"{self.name}/{self.array.metadata.encode_chunk_key(index)}"
 
-    def stat(self, basin_chunk: int, time_chunk: int) -> ObjectStat | None:
-        """Return size and fingerprint of a stored object, or None when it is proven absent."""
-        return stat_object(f"{self.uri}/{self.object_key(basin_chunk, time_chunk)}")
+    def object_keys(self, basins: slice, steps: slice) -> list[str]:
+        """Return the keys of the stored objects that hold a basin × step block."""
+        return [
+            self.object_key(b, t)
+            for b in self.grid.basin.chunks_of(basins.start, basins.stop)
+            for t in self.grid.time.chunks_of(steps.start, steps.stop)
+        ]
 
-    def read(self, basins: slice, steps: slice) -> NDArray[Any]:
+    def stat(self, basin_chunk: int, time_chunk: int) -> ObjectStat | None:
+        """Return size and fingerprint of a stored object, or None when it is proven absent.
+
+        Of a store in a bucket this is how the array was listed when it was first asked for.
+        """
+        return stat_object(self.array, self.uri, self.name, self.object_key(basin_chunk, time_chunk))
+
+    def fetch(self, basins: slice, steps: slice) -> Fetch:
+        """Begin to fetch the stored objects of a block from a bucket; on a disk there is nothing to fetch ahead."""
+        remote = remote_store(self.array)
+        return FileFetch(self.uri) if remote is None else remote.fetch(self.object_keys(basins, steps))
+
+    def read(self, basins: slice, steps: slice, fetch: Fetch | None = None) -> NDArray[Any]:
         """Read raw values of a basin × step block, [S, T] whatever the stored order; absent chunks give fill values.
+
+        Parameters
+        ----------
+        basins, steps
+            The block.
+        fetch
+            Its stored objects, or None to fetch them now.
 
         Raises
         ------
@@ -96,46 +102,44 @@ class StoredArray:
         DamagedChunkError
             It was read and could not be decoded.
         """
+        fetch = self.fetch(basins, steps) if fetch is None else fetch
         try:
-            self._check_lengths(basins, steps)
-            block = read_block(self.array, self.grid.selection(basins, steps))
+            self._check_lengths(basins, steps, fetch)
+            with fetch.serving():
+                block = read_block(self.array, self.grid.selection(basins, steps))
         except (ReadError, MemoryError):
             raise
         except Exception as error:  # each codec has exceptions of its own: zlib.error, EOFError, LZMAError, …
             if _is_fault(error):
                 fix = "mend the disk, the network or the rights, then run the same command again"
-                raise ReadError(self._unreadable("chunk cannot be read", basins, steps, error, fix)) from error
+                raise ReadError(self._unreadable("chunk cannot be read", basins, steps, error, fix, fetch)) from error
             fix = "write the chunk again from its source, or set missing.on_bad_chunk: missing"
-            raise DamagedChunkError(self._unreadable("chunk cannot be decoded", basins, steps, error, fix)) from error
+            raise DamagedChunkError(
+                self._unreadable("chunk cannot be decoded", basins, steps, error, fix, fetch)
+            ) from error
         if not self.grid.has_time:
             return block[:, None]
         return block.T if self.grid.time_first else block
 
-    def _check_lengths(self, basins: slice, steps: slice) -> None:
+    def _check_lengths(self, basins: slice, steps: slice, fetch: Fetch) -> None:
         """Refuse cut objects that decode all the same: an empty shard is fill, and Blosc reads on beyond the end."""
         sharded = self.array.shards is not None
         if not sharded and not any("Blosc" in type(codec).__name__ for codec in self.array.compressors[-1:]):
             return
-        for b in self.grid.basin.chunks_of(basins.start, basins.stop):
-            for t in self.grid.time.chunks_of(steps.start, steps.stop):
-                try:
-                    with open(f"{self.uri}/{self.object_key(b, t)}", "rb") as file:
-                        head, nbytes = file.read(16), os.fstat(file.fileno()).st_size
-                except FileNotFoundError:
-                    continue
-                if nbytes < 16:
-                    msg = f"{nbytes} bytes stored, too few for any chunk"
-                    raise EOFError(msg)
-                if not sharded and nbytes != (whole := int.from_bytes(head[12:16], "little")):
-                    msg = f"{nbytes} bytes stored of {whole}"
-                    raise EOFError(msg)
+        for key in self.object_keys(basins, steps):
+            begin = fetch.head(key)
+            if begin is None:
+                continue
+            head, nbytes = begin
+            if nbytes < HEAD_NBYTES:
+                msg = f"{nbytes} bytes stored, too few for any chunk"
+                raise EOFError(msg)
+            if not sharded and nbytes != (whole := int.from_bytes(head[12:16], "little")):
+                msg = f"{nbytes} bytes stored of {whole}"
+                raise EOFError(msg)
 
-    def _unreadable(self, what: str, basins: slice, steps: slice, error: Exception, fix: str) -> str:
-        chunks = [
-            (self.object_key(b, t), self.stat(b, t))
-            for b in self.grid.basin.chunks_of(basins.start, basins.stop)
-            for t in self.grid.time.chunks_of(steps.start, steps.stop)
-        ]
+    def _unreadable(self, what: str, basins: slice, steps: slice, error: Exception, fix: str, fetch: Fetch) -> str:
+        chunks = [(key, fetch.stat(key)) for key in self.object_keys(basins, steps)]
         named = ", ".join(f"{key} ({stat.nbytes} bytes)" for key, stat in chunks[:4] if stat is not None)
         more = f" and {len(chunks) - 4} more" if len(chunks) > 4 else ""
         return describe(
@@ -147,77 +151,23 @@ class StoredArray:
         )
 
 
-def stat_object(path: str) -> ObjectStat | None:
-    """Return size and fingerprint of a stored object, or None when it is proven absent."""
-    try:
-        found = os.stat(path)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise ReadError(
-            describe(
-                "stored chunk cannot be looked at", where=path, expected="a readable file",
-                got=error.strerror or str(error), fix="check the rights on the store",
-            )
-        ) from error  # fmt: skip
-    return ObjectStat(nbytes=found.st_size, fingerprint=f"{found.st_size}:{found.st_mtime_ns}")
+def stat_object(array: "zarr.Array[Any]", uri: str, name: str, key: str) -> ObjectStat | None:
+    """Return size and fingerprint of a stored object of an array, or None when it is proven absent.
+
+    Parameters
+    ----------
+    array, uri, name
+        The open array, its store and its name there.
+    key
+        Of the object, relative to the store.
+    """
+    remote = remote_store(array)
+    return stat_file(f"{uri}/{key}") if remote is None else remote.listing(name).get(key)
 
 
 def _is_fault(error: Exception) -> bool:
     """Return whether a read failed on its way to the bytes; a codec's own OSError has no number."""
     return isinstance(error, TimeoutError | ConnectionError) or (isinstance(error, OSError) and error.errno is not None)
-
-
-def open_group(uri: str, *, key: str = "") -> zarr.Group:
-    """Open a store for reading; errors name ``key``, the dotted key of the configuration that holds its path.
-
-    Raises
-    ------
-    StoreNotFoundError
-        There is no such store; the message lists its siblings.
-    SourceError
-        It cannot be opened, or the URI's scheme is not supported.
-    """
-    where = f"{key}: {uri}" if key else uri
-    if is_url(uri):
-        raise SourceError(
-            describe(
-                "store scheme is not supported", where=where, expected="a path on a local or mounted disk",
-                got=uri.partition("://")[0] + "://", fix="copy or mount the store",
-            )
-        )  # fmt: skip
-    path = Path(uri)
-    try:
-        return zarr.open_group(LocalStore(path, read_only=True), mode="r", use_consolidated=False)
-    except (GroupNotFoundError, NodeNotFoundError, FileNotFoundError, NotADirectoryError, ContainsArrayError) as error:
-        raise StoreNotFoundError(_not_found(path, where)) from error
-    except (OSError, ValueError, KeyError) as error:
-        raise SourceError(
-            describe(
-                "store cannot be opened", where=where, expected="a Zarr group of format 2 or 3",
-                got=f"{type(error).__name__}: {error}", fix="check the store's metadata and rights",
-            )
-        ) from error  # fmt: skip
-
-
-def _not_found(path: Path, where: str) -> str:
-    if (path / ".zarray").is_file() or (path / "zarr.json").is_file():
-        got = "an array, not a group"
-    elif path.is_dir():
-        got = "a folder without group metadata (.zgroup or zarr.json)"
-    elif path.exists():
-        got = "a file"
-    else:
-        siblings = sorted(p.name for p in path.parent.glob("*.zarr")) if path.parent.is_dir() else []
-        beside = f"; beside it are: {', '.join(siblings[:8])}" if siblings else ""
-        got = f"nothing there{beside}" if path.parent.is_dir() else f"no folder {path.parent}"
-    return describe(
-        "store not found",
-        where=where,
-        expected="a Zarr group of format 2 or 3",
-        got=got,
-        fix="correct the path in the configuration",
-    )
 
 
 def open_array(group: zarr.Group, uri: str, name: str, *, dims: tuple[str, ...]) -> StoredArray | None:

@@ -38,9 +38,8 @@ class S3Server:
 
     def storage(self, **changes: Any) -> StorageConfig:
         """Return the `storage` section that reaches it, with few and short tries unless told otherwise."""
-        return StorageConfig(
-            **{"source": "cloud", "endpoint_url": self.endpoint, "timeout_seconds": 10.0, "max_retries": 3} | changes
-        )
+        few = {"source": "cloud", "endpoint_url": self.endpoint, "timeout_seconds": 10.0, "max_retries": 3}
+        return StorageConfig.model_validate(few | changes)
 
     @property
     def environment(self) -> dict[str, str]:

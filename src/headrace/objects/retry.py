@@ -55,7 +55,7 @@ class Retrying:
         if fault.kind not in _AGAIN or self._left == 0:
             return None
         first = THROTTLED_PAUSE if fault.kind is Kind.THROTTLED else FIRST_PAUSE
-        pause = min(first * 2**self._pauses, LONGEST_PAUSE) * random.uniform(0.5, 1.0)
+        pause = min(first * 2.0**self._pauses, LONGEST_PAUSE) * random.uniform(0.5, 1.0)
         seconds = self._seconds
         if fault.kind is Kind.UNREACHED and not answered:
             seconds = min(seconds, PROBE_SECONDS)

@@ -1,0 +1,99 @@
+"""Stored objects of a block: looked at where they lie on a disk, fetched ahead of decoding where they lie in a bucket.
+
+Keys are relative to a store. What was fetched is what is decoded: :meth:`Fetch.serving` hands the received bytes to
+Zarr, so that an object is asked for once, and what its answer said of it is what the values came from.
+"""
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Protocol
+
+from headrace.objects.client import StoredObject
+from headrace.objects.local import stat_file
+from headrace.objects.stat import ObjectStat
+
+HEAD_NBYTES = 16
+"""First bytes of an object that :meth:`Fetch.head` returns."""
+held_objects: ContextVar["Mapping[str, Future[StoredObject | None]] | None"] = ContextVar("held", default=None)
+"""What a read in this context takes instead of asking; Zarr's event loop inherits it."""
+
+
+class Fetch(Protocol):
+    """The stored objects of a block; raises ReadError where one can be neither had nor proven absent."""
+
+    def stat(self, key: str) -> ObjectStat | None:
+        """Return size and fingerprint: of a file as it is now, of an object as it was received; None: absent."""
+        ...
+
+    def head(self, key: str) -> tuple[bytes, int] | None:
+        """Return the first bytes and the size."""
+        ...
+
+    def serving(self) -> AbstractContextManager[None]:
+        """Let Zarr read what was fetched, inside the context."""
+        ...
+
+    def drop(self) -> None:
+        """Let go of what was fetched, and ask for no more."""
+        ...
+
+
+class FileFetch:
+    """Files below a folder; nothing is fetched ahead."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def stat(self, key: str) -> ObjectStat | None:
+        """Look at a file."""
+        return stat_file(f"{self._folder}/{key}")
+
+    def head(self, key: str) -> tuple[bytes, int] | None:
+        """Read the beginning of a file."""
+        try:
+            with open(f"{self._folder}/{key}", "rb") as file:
+                head = file.read(HEAD_NBYTES)
+                return head, file.seek(0, 2)
+        except FileNotFoundError:
+            return None
+
+    def serving(self) -> AbstractContextManager[None]:
+        """Zarr reads the files."""
+        return nullcontext()
+
+    def drop(self) -> None:
+        """Nothing is held."""
+
+
+class ObjectFetch:
+    """Objects of a bucket, under way or received."""
+
+    def __init__(self, objects: Mapping[str, "Future[StoredObject | None]"]) -> None:
+        self._objects = dict(objects)
+
+    def stat(self, key: str) -> ObjectStat | None:
+        """Wait for an object."""
+        found = self._objects[key].result()
+        return None if found is None else found.stat
+
+    def head(self, key: str) -> tuple[bytes, int] | None:
+        """Wait for an object and return its beginning."""
+        found = self._objects[key].result()
+        return None if found is None else (bytes(found.data[:HEAD_NBYTES]), found.stat.nbytes)
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Zarr takes what was received."""
+        token = held_objects.set(self._objects)
+        try:
+            yield
+        finally:
+            held_objects.reset(token)
+
+    def drop(self) -> None:
+        """Cancel what has not begun."""
+        for future in self._objects.values():
+            future.cancel()
+        self._objects = {}

@@ -1,0 +1,150 @@
+"""A Zarr store in a bucket, for reading only, over the process's client.
+
+Metadata documents are asked for once for the lifetime of a store object, absent ones included. Objects are read whole:
+whoever reads a stored chunk wants all of it, and a part of an object carries no proof of what the rest was.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterable
+from concurrent.futures import Future
+from typing import Any, Self
+
+from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
+from zarr.core.buffer import Buffer, BufferPrototype
+
+from headrace.objects.client import S3Client, StoredObject, client_for
+from headrace.objects.fetch import ObjectFetch, held_objects
+from headrace.objects.location import Location
+from headrace.objects.stat import ObjectStat
+from headrace.schemas.storage_config import StorageConfig
+
+_DOCUMENTS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
+
+
+class RemoteStore(Store):
+    """A store below a prefix.
+
+    Parameters
+    ----------
+    location, storage
+        Where it lies and how it is reached; all that is kept when it is pickled.
+    """
+
+    supports_writes = False
+    supports_deletes = False
+    supports_listing = True
+
+    def __init__(self, location: Location, storage: StorageConfig) -> None:
+        super().__init__(read_only=True)
+        self.location, self.storage = location, storage
+        self._lock = threading.Lock()
+        self._documents: dict[str, Future[StoredObject | None]] = {}
+        self._listings: dict[str, dict[str, ObjectStat]] = {}
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Location, StorageConfig]]:
+        return type(self), (self.location, self.storage)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RemoteStore) and (self.location, self.storage) == (other.location, other.storage)
+
+    __hash__ = None  # type: ignore[assignment]  # as the class above, which compares by value too
+
+    def __str__(self) -> str:
+        return self.location.url
+
+    def __repr__(self) -> str:
+        return f"RemoteStore({self.location.url!r})"
+
+    @property
+    def client(self) -> S3Client:
+        """The client for the bucket, this process's own."""
+        return client_for(self.location.bucket, self.storage)
+
+    def fetch(self, keys: Iterable[str]) -> ObjectFetch:
+        """Begin to fetch objects."""
+        return ObjectFetch({key: self.client.submit(self.location.joined(key)) for key in keys})
+
+    def listing(self, folder: str) -> dict[str, ObjectStat]:
+        """Return size and fingerprint of every object below a folder by key; asked for once."""
+        with self._lock:
+            found = self._listings.get(folder)
+        if found is None:
+            start = len(self.location.joined("x")) - 1
+            listed = self.client.listing(self.location.joined(folder))
+            found = {key[start:]: stat for key, stat in listed.items()}
+            with self._lock:
+                self._listings[folder] = found
+        return found
+
+    async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
+        """Return an object or a part of it; None only where the server says that there is none."""
+        found = await asyncio.wrap_future(self._asked(key))
+        if found is None:
+            return None
+        data = found.data
+        return prototype.buffer.from_bytes(data if byte_range is None else _part(data, byte_range))
+
+    def _asked(self, key: str) -> "Future[StoredObject | None]":
+        held = held_objects.get()
+        if held is not None and key in held:
+            return held[key]
+        if key.rpartition("/")[2] not in _DOCUMENTS:
+            return self.client.submit(self.location.joined(key))
+        with self._lock:
+            known = self._documents.get(key)
+            if known is None or known.cancelled() or (known.done() and known.exception() is not None):
+                known = self._documents[key] = self.client.submit(self.location.joined(key))
+            return known
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        """Return parts of several objects."""
+        return list(await asyncio.gather(*(self.get(key, prototype, part) for key, part in key_ranges)))
+
+    async def exists(self, key: str) -> bool:
+        """Return whether there is an object."""
+        return await asyncio.to_thread(self.client.stat, self.location.joined(key)) is not None
+
+    async def list(self) -> AsyncIterator[str]:
+        """Yield every key."""
+        async for key in self.list_prefix(""):
+            yield key
+
+    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
+        """Yield every key below a folder."""
+        for key in await asyncio.to_thread(self.listing, prefix.strip("/")):
+            yield key
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        """Yield the names directly in a folder."""
+        folder = self.location.joined(prefix.strip("/")).rstrip("/")
+        folders, objects = await asyncio.to_thread(self.client.folders, folder)
+        for name in (*folders, *objects):
+            yield name
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Refuse."""
+        raise NotImplementedError("stores are read only")
+
+    async def delete(self, key: str) -> None:
+        """Refuse."""
+        raise NotImplementedError("stores are read only")
+
+
+def _part(data: memoryview, wanted: ByteRequest) -> memoryview:
+    match wanted:
+        case RangeByteRequest(start, end):
+            return data[start:end]
+        case OffsetByteRequest(offset):
+            return data[offset:]
+        case SuffixByteRequest(suffix):
+            return data[max(len(data) - suffix, 0) :]
+    raise TypeError(f"unknown part of an object: {wanted!r}")
+
+
+def remote_store(array_or_group: Any) -> RemoteStore | None:
+    """Return the bucket's store behind an open array or group, None where it lies on a disk."""
+    store = array_or_group.store
+    return store if isinstance(store, RemoteStore) else None
