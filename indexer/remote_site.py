@@ -6,7 +6,7 @@ A put is whole or not at all, and the manifest is the last one, so nothing half-
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -80,8 +80,8 @@ class RemoteSite:
         self._for_each(self._folder.delete, spare)
 
     def _remote_parts(self) -> list[str]:
-        names = (PurePosixPath(name).name for name in self._folder.names(f"{PARTS_FOLDER}/"))
-        return [name for name in names if name.endswith(".parquet")]
+        names = (name.removeprefix(f"{PARTS_FOLDER}/") for name in self._folder.names(f"{PARTS_FOLDER}/"))
+        return [name for name in names if name.endswith(".parquet") and "/" not in name]
 
     def _fetch(self, name: str) -> None:
         (self.parts / name).write_bytes(self._folder.read(f"{PARTS_FOLDER}/{name}"))

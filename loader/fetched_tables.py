@@ -4,7 +4,6 @@ DuckDB itself reads files of this machine only: its extension for object storage
 of Python behind it wait for each other under threads.
 """
 
-import hashlib
 import logging
 import os
 import shutil
@@ -16,10 +15,9 @@ from pathlib import Path
 import duckdb
 
 from headrace.loader.named_tables import names_in
-from headrace.loader.tables import NAMES, lock, misfit, put_behind, refuse_other_size
+from headrace.loader.tables import NAMES, lock, put_behind
 from headrace.objects import ObjectFolder
-from headrace.schemas.errors import IndexFormatError
-from headrace.schemas.manifest import IndexManifest, TableEntry
+from headrace.schemas.manifest import IndexManifest
 from headrace.schemas.tables import TABLES
 
 logger = logging.getLogger(__name__)
@@ -67,10 +65,9 @@ class FetchedTables:
             try:
                 content = self._folder.read(entry.path)
             except FileNotFoundError:
-                refuse_other_size(where, entry, None)
+                entry.check_size(where, None)
                 raise
-            refuse_other_size(where, entry, len(content))
-            _refuse_other_content(where, entry, content)
+            entry.check_content(where, content)
             logger.debug("fetched table %s: %d bytes", name, len(content))
             self._file(name).write_bytes(content)
             put_behind(self.connection, name, self._file(name))
@@ -83,19 +80,6 @@ class FetchedTables:
 
     def _file(self, name: str) -> Path:
         return self._place / f"{name}.parquet"
-
-
-def _refuse_other_content(where: str, entry: TableEntry, content: bytes) -> None:
-    """Refuse a table with another content than the manifest says.
-
-    Raises
-    ------
-    IndexFormatError
-        It is not the table that was written.
-    """
-    found = hashlib.sha256(content).hexdigest()
-    if found != entry.sha256:
-        raise IndexFormatError(misfit(where, expected=f"SHA-256 {entry.sha256}", got=found))
 
 
 def _remove_own(place: Path, pid: int) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 import duckdb
 
 from headrace.schemas.errors import IndexFormatError, describe
-from headrace.schemas.manifest import IndexManifest, TableEntry
+from headrace.schemas.manifest import IndexManifest
 from headrace.schemas.tables import TABLES
 from headrace.schemas.views import VIEWS
 
@@ -54,7 +54,7 @@ class LocalTables:
         self.connection = duckdb.connect(":memory:")
         for name, entry in manifest.tables.items():
             file = folder / entry.path
-            refuse_other_size(str(file), entry, file.stat().st_size if file.exists() else None)
+            entry.check_size(str(file), file.stat().st_size if file.exists() else None)
             put_behind(self.connection, name, file)
         lock(self.connection, [folder / entry.path for entry in manifest.tables.values()])
 
@@ -70,19 +70,6 @@ class LocalTables:
         self.connection.close()
 
 
-def refuse_other_size(where: str, entry: TableEntry, nbytes: int | None) -> None:
-    """Refuse a table of another size than the manifest says; None is one that is not there.
-
-    Raises
-    ------
-    IndexFormatError
-        It is not the table that was written.
-    """
-    if nbytes != entry.nbytes:
-        got = "no file" if nbytes is None else f"{nbytes} bytes"
-        raise IndexFormatError(misfit(where, expected=f"{entry.nbytes} bytes", got=got))
-
-
 def damaged(where: str, error: Exception) -> str:
     """Return the message for a table that DuckDB cannot read."""
     return describe(
@@ -91,17 +78,6 @@ def damaged(where: str, error: Exception) -> str:
         expected="the Parquet tables that build-index wrote",
         got=f"{type(error).__name__}: {str(error).strip()}",
         fix="delete the damaged file and run build-index again with the same --out",
-    )
-
-
-def misfit(where: str, *, expected: str, got: str) -> str:
-    """Return the message for a table that is not the one which was written."""
-    return describe(
-        "table does not fit the manifest",
-        where=where,
-        expected=expected,
-        got=got,
-        fix="run build-index again with the same --out; if one has run since the index was opened, open it again",
     )
 
 

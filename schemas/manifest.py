@@ -28,6 +28,25 @@ class TableEntry:
     nbytes: int
     sha256: str
 
+    def check_size(self, where: str, nbytes: int | None) -> None:
+        """Refuse a file of another size; None is one that is not there.
+
+        Raises
+        ------
+        IndexFormatError
+            It is not the table that was written.
+        """
+        if nbytes != self.nbytes:
+            got = "no file" if nbytes is None else f"{nbytes} bytes"
+            raise IndexFormatError(_misfit(where, f"{self.nbytes} bytes", got))
+
+    def check_content(self, where: str, content: bytes) -> None:
+        """Refuse other bytes; see :meth:`check_size`."""
+        self.check_size(where, len(content))
+        found = hashlib.sha256(content).hexdigest()
+        if found != self.sha256:
+            raise IndexFormatError(_misfit(where, f"SHA-256 {self.sha256}", found))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexManifest:
@@ -104,8 +123,10 @@ class IndexManifest:
                 )
             ) from error
         lacking = sorted(set(TABLES) - set(tables))
-        if lacking or manifest.index_digest != data.get("index_digest"):
+        elsewhere = [entry.path for entry in tables.values() if Path(entry.path).name != entry.path]
+        if lacking or elsewhere or manifest.index_digest != data.get("index_digest"):
             got = f"no {', '.join(lacking)}" if lacking else "a digest that does not fit the tables"
+            got = f"a table outside the folder, {elsewhere[0]!r}" if elsewhere else got
             raise IndexFormatError(
                 describe("manifest is damaged", where=where, expected="every table and its digest", got=got, fix=fix)
             )
@@ -206,4 +227,14 @@ def _unreadable(where: str, error: Exception) -> IndexFormatError:
             got=f"{type(error).__name__}: {error}",
             fix="mend its rights, or run build-index again with the same --out",
         )
+    )
+
+
+def _misfit(where: str, expected: str, got: str) -> str:
+    return describe(
+        "table does not fit the manifest",
+        where=where,
+        expected=expected,
+        got=got,
+        fix="run build-index again with the same --out; if one has run since the index was opened, open it again",
     )
