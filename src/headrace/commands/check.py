@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 import click
 import pyarrow as pa
 
+from headrace.commands.index_argument import INDEX
 from headrace.commands.render import write_rows
 from headrace.commands.row_options import RowTarget
+from headrace.index_place import IndexPath
 from headrace.schemas.config_io import load_config
 from headrace.schemas.errors import ConfigError, StaleIndexError, describe
 
@@ -31,7 +33,7 @@ Exit codes: 2 the configuration is wrong, 3 a store cannot be read, 4 the index 
 
 @click.command("check", help=HELP, short_help="Check a configuration or an index.")
 @click.argument("config", required=False, type=click.Path(path_type=Path))
-@click.option("--index", "directory", metavar="DIR", type=click.Path(path_type=Path), help="Check this index instead.")
+@click.option("--index", "directory", metavar="DIR|URL", type=INDEX, help="Check this index instead.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one setting of CONFIG.")
 @click.option(
     "--verify",
@@ -40,7 +42,7 @@ Exit codes: 2 the configuration is wrong, 3 a store cannot be read, 4 the index 
     metavar="N",
     help="With --index: scan N units again, spread over the index, and compare.",
 )
-def check_command(config: Path | None, directory: Path | None, overrides: tuple[str, ...], verify: int) -> None:
+def check_command(config: Path | None, directory: IndexPath | None, overrides: tuple[str, ...], verify: int) -> None:
     """Check and print."""
     if (config is None) == (directory is None) or (directory is None and verify) or (directory and overrides):
         given = {"CONFIG": config, "--index": directory, "--set": overrides, "--verify": verify}
@@ -63,7 +65,7 @@ def check_command(config: Path | None, directory: Path | None, overrides: tuple[
         _check_index(directory, verify)
 
 
-def _check_index(directory: Path, verify: int) -> None:
+def _check_index(directory: IndexPath, verify: int) -> None:
     from headrace.indexer.check import check_index
 
     found = check_index(directory, verify=verify)
