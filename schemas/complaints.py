@@ -24,6 +24,7 @@ _FORMS = {
     "cache_limit": "a number of bytes, or text such as 20GiB, or null",
     "device_memory_budget": "a number of bytes, or text such as 8GiB, or null",
     "num_workers": "auto or a whole number above 0",
+    "amp": "true, false, bf16 or fp16",
 }
 """Dotted end of a key → what may stand there, where one sentence says it better than the types of a union."""
 _VARIABLE = "the name of an array, or {physical: …} with more settings"

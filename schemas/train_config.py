@@ -1,21 +1,35 @@
 """The ``train`` section of the configuration: the model and its optimisation."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from headrace.schemas.section import Section
+
+ModelKind = Literal["lstm", "ea_lstm"]
+LossName = Literal["nse", "rmse", "mse", "mae", "quantile"]
+MEDIAN = 0.5
 
 
 class TrainConfig(Section):
     """The model and its optimisation."""
 
+    model: ModelKind = "lstm"
     hidden_size: PositiveInt = 256
     train_epochs: PositiveInt = 30
     learning_rate: PositiveFloat = 1.0e-3
     learning_rate_schedule: dict[int, PositiveFloat] = Field(default_factory=dict)
     """Epoch (counted from 0) → learning rate from that epoch on."""
-    loss: Literal["nse", "rmse"] = "nse"
+    learning_rate_decay: Literal["none", "cosine"] = "none"
+    """``cosine``: along half a cosine, batch by batch, from ``learning_rate`` to ``final_learning_rate``."""
+    final_learning_rate: NonNegativeFloat = 0.0
+    warmup_epochs: NonNegativeFloat = 0.0
+    """Epochs, or part of one, in which the learning rate grows from 0 in proportion to the windows served."""
+    loss: LossName = "nse"
+    quantiles: tuple[Annotated[float, Field(gt=0.0, lt=1.0)], ...] = (0.05, 0.25, 0.5, 0.75, 0.95)
+    """What ``loss: quantile`` predicts of each target; the median among them is the prediction in evaluation."""
+    target_weights: dict[str, PositiveFloat] = Field(default_factory=dict)
+    """Target → its weight in the loss; 1 where not named."""
     dropout: float = Field(default=0.4, ge=0.0, lt=1.0)
     initial_forget_bias: float = 3.0
     clip_gradient_norm: PositiveFloat | None = 1.0
@@ -23,5 +37,31 @@ class TrainConfig(Section):
     checkpoint_seconds: PositiveFloat = 300.0
     """Longest time between two mid-epoch checkpoints."""
     device: str = "auto"
-    amp: bool = False
-    """Compute in bfloat16 where torch sees fit; weights and loss stay float32."""
+    amp: bool | Literal["bf16", "fp16"] = False
+    """Compute in bfloat16 (``true`` or ``bf16``) or float16 where torch sees fit; weights and loss stay float32."""
+
+    @field_validator("quantiles")
+    @classmethod
+    def _median_is_among_them(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        if MEDIAN not in value or list(value) != sorted(set(value)):
+            msg = "expected rising numbers between 0 and 1 with 0.5, the median, among them"
+            raise ValueError(msg)
+        return value
+
+    @model_validator(mode="after")
+    def _rates_fit_each_other(self) -> "TrainConfig":
+        if self.learning_rate_decay != "none" and self.learning_rate_schedule:
+            msg = "learning_rate_schedule and learning_rate_decay both set the learning rate: give one"
+            raise ValueError(msg)
+        if self.final_learning_rate > self.learning_rate:
+            msg = f"final_learning_rate is {self.final_learning_rate:g}: expected at most {self.learning_rate:g}"
+            raise ValueError(f"{msg}, the learning_rate")
+        if self.warmup_epochs and self.warmup_epochs >= self.train_epochs:
+            msg = f"warmup_epochs is {self.warmup_epochs:g}: expected fewer than train_epochs, {self.train_epochs}"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def predicted_quantiles(self) -> tuple[float, ...]:
+        """Quantiles that the model predicts of each target; none where it predicts one number."""
+        return self.quantiles if self.loss == "quantile" else ()

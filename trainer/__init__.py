@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from headrace.trainer.checkpoint import load_checkpoint as load_checkpoint
     from headrace.trainer.checkpoint import load_model as load_model
     from headrace.trainer.loop import fit as fit
-    from headrace.trainer.model import LSTMModel as LSTMModel
-    from headrace.trainer.model import ModelConfig as ModelConfig
+    from headrace.trainer.model import SequenceModel as SequenceModel
     from headrace.trainer.model import build_model as build_model
+    from headrace.trainer.model_config import ModelConfig as ModelConfig
     from headrace.trainer.progress import RichProgress as RichProgress
     from headrace.trainer.run_folder import RunFolder as RunFolder
     from headrace.trainer.time_axis import TimeAxis as TimeAxis
 
 _MODULE_OF = {
-    "LSTMModel": "model",
-    "ModelConfig": "model",
+    "SequenceModel": "model",
+    "ModelConfig": "model_config",
     "RichProgress": "progress",
     "RunFolder": "run_folder",
     "TimeAxis": "time_axis",

@@ -14,12 +14,13 @@ from typing import Any
 import torch
 
 from headrace.schemas.errors import ConfigError, StaleIndexError, describe
-from headrace.trainer.model import LSTMModel, ModelConfig, build_model
+from headrace.trainer.model import SequenceModel, build_model
+from headrace.trainer.model_config import ModelConfig
 from headrace.trainer.protocols import Loader
 from headrace.trainer.run_folder import replacing
 
 FORMAT = "headrace-checkpoint"
-VERSION = 1
+VERSION = 2
 
 
 class CheckpointError(ConfigError):
@@ -32,16 +33,16 @@ class EpochSums:
 
     Parameters
     ----------
-    mean_square_sum
-        Sum over batches of mean square × observed targets.
-    num_observed, num_windows, num_batches
-        Observed targets, windows and batches.
+    error_sum, weight_sum
+        Sum of the errors of observed targets, and of their weights.
+    num_windows, num_batches
+        Windows, of all ranks, and batches.
     wait_seconds, compute_seconds
         Waiting for the loader, and everything else in the training pass.
     """
 
-    mean_square_sum: float = 0.0
-    num_observed: int = 0
+    error_sum: float = 0.0
+    weight_sum: float = 0.0
     num_windows: int = 0
     num_batches: int = 0
     wait_seconds: float = 0.0
@@ -60,10 +61,11 @@ class Checkpoint:
         What the model's inputs, statics and targets are, in order.
     target_length
         P, target steps per window.
-    model, optimizer
-        State dicts. The learning rate follows from the epoch and the configuration, so there is no scheduler state.
+    model, optimizer, scaler
+        State dicts; the last is empty but for float16. The learning rate follows from the configuration and the windows
+        served, so there is no scheduler state.
     rng
-        State of torch's generator (``cpu``) and of those of the GPUs (``cuda``, one per device).
+        By rank, state of torch's generator (``cpu``) and of those of the GPUs (``cuda``, one per device).
     epoch
         Epoch in progress, counted from 0; all before it are finished.
     sums
@@ -85,7 +87,8 @@ class Checkpoint:
     target_length: int
     model: dict[str, torch.Tensor]
     optimizer: dict[str, Any]
-    rng: dict[str, Any]
+    scaler: dict[str, Any]
+    rng: list[dict[str, Any]]
     epoch: int
     sums: EpochSums
     epoch_trained: bool
@@ -163,14 +166,13 @@ def load_checkpoint(path: Path, map_location: torch.device | str = "cpu") -> Che
     content["model_config"] = ModelConfig(**content["model_config"])
     content["sums"] = EpochSums(**content["sums"])
     content["loader_state"] = json.loads(content["loader_state"])
-    content["rng"] = {
-        "cpu": content["rng"]["cpu"].cpu(),
-        "cuda": [state.cpu() for state in content["rng"]["cuda"]],
-    }
+    content["rng"] = [
+        {"cpu": own["cpu"].cpu(), "cuda": [state.cpu() for state in own["cuda"]]} for own in content["rng"]
+    ]
     return Checkpoint(**content)
 
 
-def load_model(path: Path, device: torch.device | str = "cpu") -> tuple[LSTMModel, Checkpoint]:
+def load_model(path: Path, device: torch.device | str = "cpu") -> tuple[SequenceModel, Checkpoint]:
     """Build the model of a checkpoint, in evaluation mode on ``device``.
 
     Raises

@@ -3,10 +3,11 @@
 import torch
 
 from headrace.schemas.errors import ConfigError, describe
+from headrace.trainer.launch import local_rank
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the device that a name means here.
+    """Return the device that a name means here; of processes that torchrun started each has a GPU of its own.
 
     Parameters
     ----------
@@ -16,11 +17,11 @@ def choose_device(name: str) -> torch.device:
     Raises
     ------
     ConfigError
-        torch knows no such device, or this machine has none.
+        torch knows no such device, or this machine has none, or fewer than processes.
     """
     available = torch.cuda.is_available()
     if name == "auto":
-        return torch.device("cuda" if available else "cpu")
+        return _own_gpu() if available else torch.device("cpu")
     try:
         device = torch.device(name)
     except RuntimeError as error:
@@ -43,4 +44,22 @@ def choose_device(name: str) -> torch.device:
                 fix="use --device cpu or auto, or install torch with CUDA",
             )
         )
-    return device
+    return _own_gpu() if device == torch.device("cuda") else device
+
+
+def _own_gpu() -> torch.device:
+    """Return the GPU of this process; without torchrun torch's present one."""
+    number = local_rank()
+    if number is None:
+        return torch.device("cuda")
+    if number >= torch.cuda.device_count():
+        raise ConfigError(
+            describe(
+                "there are more processes on this host than GPUs",
+                where=f"process {number} of this host, counted from 0",
+                expected="a GPU for each process",
+                got=f"{torch.cuda.device_count()} GPUs",
+                fix="give torchrun a smaller --nproc-per-node, or compute with --device cpu",
+            )
+        )
+    return torch.device("cuda", number)

@@ -106,7 +106,10 @@ class Loader(Protocol):
         """Go to the beginning of an epoch, counted from 0."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the loader is: every batch it has yielded counts as consumed."""
+        """Return where the loader is: every batch it has yielded counts as consumed.
+
+        ``windows_consumed`` of the epoch's ``epoch_windows`` are done, over all ranks.
+        """
 
     # Any: a loader may name its own mapping type here.
     def load_state_dict(self, state: Any) -> None:

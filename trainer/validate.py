@@ -4,14 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
+import numpy as np
 import torch
 
 from headrace.trainer.checkpoint import EpochSums
 from headrace.trainer.loss import Loss
-from headrace.trainer.loss_meter import LossMeter
+from headrace.trainer.loss_meter import LossMeter, totals_of
 from headrace.trainer.metrics import StreamingMetrics, median
-from headrace.trainer.model import LSTMModel
-from headrace.trainer.protocols import Loader, Progress, Silent
+from headrace.trainer.model import SequenceModel
+from headrace.trainer.precision import Precision
+from headrace.trainer.protocols import Batch, Loader, Progress, Silent
+from headrace.trainer.ranks import Ranks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,14 +35,16 @@ class Validation:
 
 
 def validate(
-    model: LSTMModel,
+    model: SequenceModel,
     loader: Loader,
     loss: Loss,
     *,
-    amp: bool = False,
+    precision: Precision | None = None,
+    ranks: Ranks | None = None,
     progress: Progress | None = None,
     task: str = "validation",
-    between_batches: Callable[[], None] = lambda: None,
+    interrupted: Callable[[], bool] = lambda: False,
+    stop: Callable[[], None] = lambda: None,
 ) -> Validation:
     """Run the model over a split.
 
@@ -51,12 +56,16 @@ def validate(
         Batches of the split; one whole pass is made.
     loss
         With the basin scales of ``loader``.
-    amp
-        Compute in bfloat16 where torch sees fit.
+    precision
+        Format of the forward pass; None is float32.
+    ranks
+        The processes that share each batch of ``loader``; all get the result of the whole.
     progress, task
         Who is told, and what the pass is called.
-    between_batches
-        Called after each batch; may raise to stop.
+    interrupted
+        Whether this rank has been asked to stop.
+    stop
+        Called, on all ranks after the same batch, when some rank has been; may raise.
 
     Raises
     ------
@@ -66,10 +75,11 @@ def validate(
         No target was observed.
     """
     device = next(model.parameters()).device
+    precision, ranks = precision or Precision(device.type), ranks or Ranks()
     metrics = StreamingMetrics(loader.dataset_ids, loader.basin_ids, loader.y_names)
     progress = progress or Silent()
     sums = EpochSums()
-    meter = LossMeter(loader, loss, sums, task)
+    meter = LossMeter(loader, loss, sums, task, ranks)
     was_training = model.training
     model.eval()
     loader.set_epoch(0)
@@ -80,15 +90,11 @@ def validate(
             for done, host_batch in enumerate(loader, start=1):
                 sums.wait_seconds += perf_counter() - clock
                 batch = host_batch.to(device)
-                with torch.autocast(device.type, dtype=torch.bfloat16, enabled=amp):
-                    predicted = model(batch.x, batch.static, loader.window.target_length).float()
-                meter.add(batch, *loss.mean_square(predicted, batch))
-                metrics.update(
-                    batch.dataset.cpu().numpy(),
-                    batch.basin.cpu().numpy(),
-                    batch.y[:, -1].cpu().numpy(),
-                    predicted[:, -1].cpu().numpy(),
-                )
+                with precision.autocast():
+                    predicted = model(batch.x, batch.static, loader.window.target_length)
+                asked = interrupted()
+                meter.add(batch, totals_of(*loss.add_up(predicted, batch), batch, ranks, stop=asked))
+                _update(metrics, batch, model.central(predicted.float()), ranks)
                 clock = perf_counter()
                 progress.update(
                     done,
@@ -96,8 +102,29 @@ def validate(
                     samples_per_second=sums.num_windows / (clock - started),
                     wait_share=sums.wait_seconds / (clock - started),
                 )
-                between_batches()
+                if meter.stop_asked or (asked and ranks.size == 1):
+                    stop()
         return Validation(loss=meter.final_loss(), nse_median=median(metrics.basin_nse().ravel()))
     finally:
         progress.finish()
         model.train(was_training)
+
+
+def _update(metrics: StreamingMetrics, batch: Batch, predicted: torch.Tensor, ranks: Ranks) -> None:
+    """Add the last target step of every rank's windows: the global batch in its order, so the result is one process's.
+
+    Parameters
+    ----------
+    metrics
+        Takes them.
+    batch
+        This rank's share.
+    predicted
+        float32 [B, P, Vy].
+    ranks
+        Who share the batch.
+    """
+    own = [batch.dataset[:, None], batch.basin[:, None], batch.y[:, -1], predicted[:, -1]]
+    rows = ranks.rows(torch.cat([part.double() for part in own], dim=1)).numpy()
+    obs, sim = np.split(rows[:, 2:].astype(np.float32), 2, axis=1)
+    metrics.update(rows[:, 0].astype(np.int32), rows[:, 1].astype(np.int32), obs, sim)

@@ -132,7 +132,7 @@ def test_unknown_key_is_named_with_its_dotted_path_and_the_nearest_key(override:
             "cache_limit = [1]: expected a number of bytes, or text such as 20GiB, or ",
         ),
         ("missing.missing_policy=zero", "missing.missing_policy = 'zero': expected fill, fill_and_mask or drop"),
-        ("train.amp=maybe", "train.amp = 'maybe': expected true or false"),
+        ("train.amp=maybe", "train.amp = 'maybe': expected true, false, bf16 or fp16"),
         ("train.dropout=1", "train.dropout = 1: expected a number below 1"),
         ("train.clip_gradient_norm=x", "train.clip_gradient_norm = 'x': expected a number or null"),
         ("window=3", "window = 3: expected a mapping, key: value"),

@@ -122,6 +122,7 @@ class FakeLoader:
         return {
             "format": 1, "index_digest": self.index_digest, "spec_digest": self.spec_digest, "seed": self._seed,
             "epoch": self._epoch, "round_steps": 0, "windows_consumed": self._consumed,
+            "epoch_windows": len(self._windows),
         }  # fmt: skip
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -13,7 +13,8 @@ from headrace.trainer.checkpoint import (
     load_model,
     save_checkpoint,
 )
-from headrace.trainer.model import ModelConfig, build_model
+from headrace.trainer.model import build_model
+from headrace.trainer.model_config import ModelConfig
 
 
 @pytest.fixture
@@ -23,8 +24,8 @@ def checkpoint():
     return Checkpoint(
         model_config=config, x_names=["p", "t"], static_names=["area"], y_names=["q"], target_length=1,
         model=model.state_dict(), optimizer=torch.optim.Adam(model.parameters()).state_dict(),
-        rng={"cpu": torch.get_rng_state(), "cuda": []}, epoch=4,
-        sums=EpochSums(mean_square_sum=1.5, num_observed=7, num_windows=8, num_batches=2),
+        scaler={}, rng=[{"cpu": torch.get_rng_state(), "cuda": []}], epoch=4,
+        sums=EpochSums(error_sum=1.5, weight_sum=7.0, num_windows=8, num_batches=2),
         epoch_trained=False, loader_state={"epoch": 4, "windows_consumed": 8, "seed": 2**63},
         best_metric=0.25, best_epoch=3, config_digest="c", index_digest="i",
     )  # fmt: skip
@@ -35,7 +36,7 @@ def test_what_is_saved_comes_back(tmp_path, checkpoint):
     loaded = load_checkpoint(tmp_path / "last.pt")
     for name in ("model_config", "x_names", "epoch", "sums", "loader_state", "best_metric", "config_digest"):
         assert getattr(loaded, name) == getattr(checkpoint, name)
-    assert torch.equal(loaded.rng["cpu"], checkpoint.rng["cpu"])
+    assert torch.equal(loaded.rng[0]["cpu"], checkpoint.rng[0]["cpu"])
     assert all(torch.equal(loaded.model[name], value) for name, value in checkpoint.model.items())
     assert [path.name for path in tmp_path.iterdir()] == ["last.pt"]
 
@@ -89,7 +90,7 @@ def test_a_torch_file_of_another_kind_is_refused(tmp_path):
 
 def test_another_version_is_refused(tmp_path):
     torch.save({"format": "headrace-checkpoint", "version": 99, "content": {}}, tmp_path / "x.pt")
-    with pytest.raises(CheckpointError, match=r"expected: version 1\n  got:      version 99"):
+    with pytest.raises(CheckpointError, match=r"expected: version 2\n  got:      version 99"):
         load_checkpoint(tmp_path / "x.pt")
 
 

@@ -14,10 +14,10 @@ from headrace.schemas.windows import WindowSpec
 from headrace.trainer.checkpoint import CheckpointError, load_checkpoint
 from headrace.trainer.loop import fit
 from headrace.trainer.loss_meter import NonFiniteLossError
-from headrace.trainer.model import ModelConfig, build_model
+from headrace.trainer.model import build_model
+from headrace.trainer.model_config import ModelConfig
 from headrace.trainer.protocols import Silent
 from headrace.trainer.run_folder import RunFolder, read_csv
-from headrace.trainer.training_state import learning_rate_at
 
 WINDOW = WindowSpec(hindcast_length=5, forecast_length=1, warmup_length=4)
 
@@ -193,11 +193,6 @@ def test_early_stopping_ends_the_run_and_stays_ended(tmp_path):
     assert fit(model, loader, None, patient, folder, resume=True) == result
 
 
-def test_the_learning_rate_follows_the_schedule():
-    config = settings(learning_rate=0.1, learning_rate_schedule={2: 0.01, 5: 0.001})
-    assert [learning_rate_at(config, epoch) for epoch in range(7)] == [0.1, 0.1, 0.01, 0.01, 0.01, 0.001, 0.001]
-
-
 def test_an_input_that_is_not_finite_is_named_and_never_reaches_the_weights(tmp_path):
     datasets = synthetic_datasets()
     x = datasets["set_b"].x.copy()
@@ -261,11 +256,3 @@ def test_a_model_of_the_wrong_width_is_refused(tmp_path):
     other = FakeLoader(synthetic_datasets(inputs=3), WINDOW)
     with pytest.raises(ConfigError, match="does not fit the loader"):
         fit(model_for(other), loader, None, settings(), RunFolder.create(tmp_path / "run"))
-
-
-def test_bfloat16_trains_and_keeps_float32_weights(tmp_path):
-    loader = train_loader()
-    model = model_for(loader)
-    result = fit(model, loader, valid_loader(), settings(train_epochs=1), RunFolder.create(tmp_path / "run"), amp=True)
-    assert np.isfinite(result.best_loss)
-    assert all(p.dtype == torch.float32 for p in model.parameters())

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from headrace.schemas.errors import ConfigError
-from headrace.trainer.model import LSTMModel, ModelConfig, build_model
+from headrace.trainer.model import build_model
+from headrace.trainer.model_config import ModelConfig
 
 CONFIG = ModelConfig(num_inputs=3, num_statics=2, hidden_size=4, num_targets=2, dropout=0.0)
 
@@ -20,7 +21,7 @@ def test_statics_matter_and_may_be_absent():
     model = build_model(CONFIG, seed=0).eval()
     x = torch.randn(2, 7, 3)
     assert not torch.equal(model(x, torch.zeros(2, 2)), model(x, torch.ones(2, 2)))
-    bare = LSTMModel(num_inputs=3, num_statics=0, hidden_size=4, num_targets=1, dropout=0.0)
+    bare = build_model(ModelConfig(num_inputs=3, num_statics=0, hidden_size=4, num_targets=1, dropout=0.0))
     assert bare(x, torch.empty(2, 0)).shape == (2, 1, 1)
 
 

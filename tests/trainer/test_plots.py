@@ -6,7 +6,8 @@ import pytest
 from fake_loader import FakeLoader, synthetic_datasets, with_value
 from headrace.schemas.windows import WindowSpec
 from headrace.trainer.evaluate import evaluate
-from headrace.trainer.model import ModelConfig, build_model
+from headrace.trainer.model import build_model
+from headrace.trainer.model_config import ModelConfig
 from headrace.trainer.plots import plot_hydrographs, plot_loss, plot_nse_cdf
 from headrace.trainer.run_folder import EpochRow, RunFolder
 from headrace.trainer.time_axis import TimeAxis

@@ -5,6 +5,7 @@ import os
 from headrace.loader import Index, WindowLoader
 from headrace.loader.budget import memory_budget_nbytes
 from headrace.schemas.config import Config, SamplingConfig, Split
+from headrace.trainer.launch import processes_here
 from headrace.trainer.time_axis import TimeAxis
 
 EPOCH = "seconds since 1970-01-01"
@@ -57,18 +58,22 @@ def open_loader(
         cache_dir=settings.cache_dir,
         cache_limit=settings.cache_limit,
         device_memory_budget=settings.device_memory_budget,
+        prefetch_factor=settings.prefetch_factor,
+        cuda_prefetch=settings.cuda_prefetch,
         cuda_prefetch_batches=settings.cuda_prefetch_batches,
         timeout=settings.timeout,
     )
 
 
 def with_fixed_budget(config: Config) -> Config:
-    """Return the configuration with ``memory_budget: auto`` resolved to bytes.
+    """Return the configuration with ``memory_budget: auto`` resolved to bytes, shared by the processes of this host.
 
     The budget decides in which order windows come, and a resumed run must see the same order whatever memory is free
     then.
     """
     budget = memory_budget_nbytes(config.loader.memory_budget)
+    if config.loader.memory_budget == "auto":
+        budget //= processes_here()
     return config.model_copy(update={"loader": config.loader.model_copy(update={"memory_budget": budget})})
 
 

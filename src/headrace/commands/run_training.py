@@ -11,18 +11,23 @@ from rich.console import Console
 from headrace.commands.index_record import IndexRecord
 from headrace.commands.loaders import open_loader, with_fixed_budget
 from headrace.commands.run_setup import index_of
+from headrace.index_place import IndexPath
 from headrace.loader import Index, WindowLoader
 from headrace.schemas.config import SPLITS, Config, Split, SplitBasins
 from headrace.schemas.config_io import config_digest, dump_config
 from headrace.schemas.errors import StaleIndexError
 from headrace.trainer.device import choose_device
+from headrace.trainer.launch import joined
 from headrace.trainer.loop import FitResult, fit
-from headrace.trainer.model import ModelConfig, build_model
+from headrace.trainer.model import build_model
+from headrace.trainer.model_config import model_config_for
 from headrace.trainer.plots import plot_loss
 from headrace.trainer.progress import RichProgress
+from headrace.trainer.protocols import Silent
+from headrace.trainer.ranks import Ranks
 from headrace.trainer.run_folder import RunFolder
 
-_LOSS_NAMES = {"nse": "NSE* loss", "rmse": "RMSE"}
+_LOSS_NAMES = {"nse": "NSE* loss", "rmse": "RMSE", "mse": "MSE", "mae": "MAE", "quantile": "quantile loss"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +36,16 @@ class TrainedRun:
 
     result: FitResult
     folder: RunFolder
-    index: Path
+    index: IndexPath
     validated: bool
     next_split: str
     """Split worth evaluating: test where there is a test period, else valid, else train."""
 
 
 def run_training(
-    config: Config, index_folder: Path, run_folder: Path, console: Console, *, resume: bool = False
+    config: Config, index_folder: IndexPath, run_folder: Path, console: Console, *, resume: bool = False
 ) -> TrainedRun:
-    """Train a model, or go on training it.
+    """Train a model, or go on training it; of processes that torchrun started every one calls it.
 
     Parameters
     ----------
@@ -49,7 +54,7 @@ def run_training(
     index_folder
         A finished index of the configuration's stores.
     run_folder
-        New or empty; with ``resume`` the folder of a run.
+        New or empty; with ``resume`` the folder of a run. Rank 0 decides and writes.
     console
         Takes a line on what is trained; progress goes to standard error.
     resume
@@ -63,26 +68,20 @@ def run_training(
         Configuration, index and stores do not fit each other.
     """
     device = choose_device(config.train.device)
-    config = with_fixed_budget(config)
-    with ExitStack() as stack:
+    with joined(device) as ranks, ExitStack() as stack:
+        config, run_folder = ranks.from_first(lambda: (with_fixed_budget(config), run_folder))
         index = stack.enter_context(index_of(config, index_folder))
         train = stack.enter_context(open_loader(index, config, "train", training=True, device=str(device)))
         validates = "valid" in _splits(config)
         valid = stack.enter_context(open_loader(index, config, "valid", device=str(device))) if validates else None
-        shape = ModelConfig(
-            num_inputs=len(train.x_names),
-            num_statics=len(train.static_names),
-            num_targets=len(train.y_names),
-            hidden_size=config.train.hidden_size,
-            dropout=config.train.dropout,
-            initial_forget_bias=config.train.initial_forget_bias,
-        )
-        model = build_model(shape, seed=config.loader.seed).to(device)
-        folder = RunFolder.open(run_folder) if resume else _start(run_folder, config, index)
-        if not resume:
+        model = build_model(model_config_for(train, config.train), seed=config.loader.seed).to(device)
+        folder = _start(run_folder, config, index, ranks, resume=resume)
+        if not resume and ranks.first:
             stack.enter_context(_unborn_taken_back(folder))
-        console.print(_headline(train, valid, folder, str(device)), highlight=False, markup=False, soft_wrap=True)
-        progress = stack.enter_context(RichProgress())
+        if ranks.first:
+            line = _headline(train, valid, folder, f"{device}, {ranks.size} processes" if ranks.size > 1 else device)
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        progress = stack.enter_context(RichProgress()) if ranks.first else Silent()
         result = fit(
             model,
             train,
@@ -91,21 +90,28 @@ def run_training(
             folder,
             progress,
             seed=config.loader.seed,
-            amp=config.train.amp,
             config_digest=config_digest(config),
             resume=resume,
         )
-    plot_loss(folder.metrics, folder.plots / "loss.png", _LOSS_NAMES[config.train.loss])
+        if ranks.first:
+            plot_loss(folder.metrics, folder.plots / "loss.png", _LOSS_NAMES[config.train.loss])
     return TrainedRun(
         result=result, folder=folder, index=index_folder, validated=validates, next_split=_next_split(config)
     )
 
 
-def _start(run_folder: Path, config: Config, index: Index) -> RunFolder:
-    folder = RunFolder.create(run_folder)
-    folder.write_config(dump_config(config))
-    IndexRecord.of(index).write(folder)
-    return folder
+def _start(run_folder: Path, config: Config, index: Index, ranks: Ranks, *, resume: bool) -> RunFolder:
+    """Open the folder of a run, or let rank 0 make it."""
+
+    def make() -> RunFolder:
+        if resume:
+            return RunFolder.open(run_folder)
+        folder = RunFolder.create(run_folder)
+        folder.write_config(dump_config(config))
+        IndexRecord.of(index).write(folder)
+        return folder
+
+    return ranks.from_first(make)
 
 
 @contextmanager
@@ -126,12 +132,12 @@ def _unborn_taken_back(folder: RunFolder) -> Iterator[None]:
             shutil.rmtree(folder.path)
 
 
-def _headline(train: WindowLoader, valid: WindowLoader | None, folder: RunFolder, device: str) -> str:
+def _headline(train: WindowLoader, valid: WindowLoader | None, folder: RunFolder, where: object) -> str:
     basins = " + ".join(f"{len(ids)} of {name}" for name, ids in zip(train.dataset_ids, train.basin_ids, strict=True))
     validation = "no validation period" if valid is None else f"validation on {valid.num_windows:,}"
     return (
         f"Training on {train.num_windows:,} windows (basins: {basins}), {len(train):,} batches of {train.batch_size} "
-        f"an epoch, {validation}, on {device}, into {folder.path}"
+        f"an epoch, {validation}, on {where}, into {folder.path}"
     )
 
 
