@@ -53,7 +53,7 @@ def test_everything_wrong_is_listed_at_once(tmp_path: Path) -> None:
         ([], "neither"),
         (["c.yml", "--index", "i"], "CONFIG with --index"),
         (["c.yml", "--verify", "3"], "CONFIG with --verify"),
-        (["--index", "i", "--set", "window.stride=2"], "--index with --set"),
+        (["--index", "i", "--set", "window.stride=2"], "window.stride=2"),
     ],
 )
 def test_arguments_that_do_not_go_together_are_named(arguments: list[str], got: str) -> None:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 import click
 import pyarrow as pa
 
-from headrace.commands.index_argument import INDEX
+from headrace.commands.index_argument import INDEX, storage_asked
 from headrace.commands.render import write_rows
 from headrace.commands.row_options import RowTarget
 from headrace.index_place import IndexPath
 from headrace.schemas.config_io import load_config
 from headrace.schemas.errors import ConfigError, StaleIndexError, describe
+from headrace.schemas.storage_config import StorageConfig
 
 if TYPE_CHECKING:
     from headrace.indexer.check import ConfigCheck
@@ -34,7 +35,13 @@ Exit codes: 2 the configuration is wrong, 3 a store cannot be read, 4 the index 
 @click.command("check", help=HELP, short_help="Check a configuration or an index.")
 @click.argument("config", required=False, type=click.Path(path_type=Path))
 @click.option("--index", "directory", metavar="DIR|URL", type=INDEX, help="Check this index instead.")
-@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one setting of CONFIG.")
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Override one setting of CONFIG; with --index storage.KEY=VALUE, how it is reached.",
+)
 @click.option(
     "--verify",
     type=click.IntRange(min=0),
@@ -44,13 +51,13 @@ Exit codes: 2 the configuration is wrong, 3 a store cannot be read, 4 the index 
 )
 def check_command(config: Path | None, directory: IndexPath | None, overrides: tuple[str, ...], verify: int) -> None:
     """Check and print."""
-    if (config is None) == (directory is None) or (directory is None and verify) or (directory and overrides):
-        given = {"CONFIG": config, "--index": directory, "--set": overrides, "--verify": verify}
+    if (config is None) == (directory is None) or (directory is None and verify):
+        given = {"CONFIG": config, "--index": directory, "--verify": verify}
         raise ConfigError(
             describe(
                 "nothing to check, or what does not go together",
                 where="headrace check",
-                expected="CONFIG (with --set), or --index DIR (with --verify)",
+                expected="CONFIG, or --index DIR (with --verify)",
                 got=" with ".join(name for name, value in given.items() if value) or "neither",
                 fix="see headrace check --help",
             )
@@ -62,13 +69,13 @@ def check_command(config: Path | None, directory: IndexPath | None, overrides: t
         _print_datasets(check_config(load_config(config, overrides)))
         click.echo(f"{config} is right.")
     else:
-        _check_index(directory, verify)
+        _check_index(directory, verify, storage_asked(overrides))
 
 
-def _check_index(directory: IndexPath, verify: int) -> None:
+def _check_index(directory: IndexPath, verify: int, storage: StorageConfig) -> None:
     from headrace.indexer.check import check_index
 
-    found = check_index(directory, verify=verify)
+    found = check_index(directory, verify=verify, storage=storage)
     _print_datasets(found.config_check)
     if found.num_verified:
         same = found.num_verified - len(found.different)

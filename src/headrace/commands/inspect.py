@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from headrace.commands.index_argument import storage_asked, storage_option
 from headrace.commands.options import split_names
 from headrace.commands.row_options import row_options, row_target
 
@@ -60,6 +61,7 @@ _TOPICS = {
 @click.option("--from", "first", metavar="DATE", help="Only from this date on: 1995, 1995-06, 1995-06-15 or a time.")
 @click.option("--to", "last", metavar="DATE", help="Only up to this date, its whole day, month or year included.")
 @row_options(40)
+@storage_option
 def inspect_command(
     directory: str,
     topic: str,
@@ -75,8 +77,9 @@ def inspect_command(
     json: Path | None,
     parquet: Path | None,
     limit: int,
+    storage_settings: Sequence[str],
 ) -> None:
-    """Look at the index in DIRECTORY.
+    """Look at the index in DIRECTORY, a folder or an s3:// URL.
 
     \b
     TOPIC is one of                                                     filters
@@ -116,13 +119,21 @@ def inspect_command(
         last=last,
     )
     chosen = _TOPICS[topic]
-    name = f"inspect_{topic}_of_basins.sql" if chosen.by_basin and filters.basins else f"inspect_{topic}.sql"
-    text = files("headrace.commands").joinpath(name).read_text(encoding="utf-8")
-    with open_index(directory) as index:
+    text = _query_of(topic, by_basin=chosen.by_basin and bool(filters.basins))
+    with open_index(directory, storage_asked(storage_settings)) as index:
         known, wanted = filters.bind(index), set(re.findall(r"\$(\w+)", text))
         times = StepTimes(index) if chosen.times else None
         rows = index.sql_reader(text, **{name: known[name] for name in wanted})
         write_rows(rows if times is None else times.put_into(rows), target, title=chosen.title)
+
+
+def _query_of(topic: str, *, by_basin: bool) -> str:
+    from headrace.loader.sql import query
+
+    if topic == "summary":
+        return query(topic)
+    name = f"inspect_{topic}{'_of_basins' * by_basin}.sql"
+    return files("headrace.commands").joinpath(name).read_text(encoding="utf-8")
 
 
 def _refuse_idle(topic: str, given: Sequence[str]) -> None:

@@ -2,10 +2,12 @@
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from headrace.commands.index_argument import storage_asked, storage_option
 from headrace.commands.row_options import row_options, row_target
 
 
@@ -17,6 +19,7 @@ from headrace.commands.row_options import row_options, row_target
     help="Read the query from a file; - is standard input.",
 )  # fmt: skip
 @row_options(50)
+@storage_option
 def sql_command(
     directory: str,
     query: str | None,
@@ -27,8 +30,9 @@ def sql_command(
     json: Path | None,
     parquet: Path | None,
     limit: int,
+    storage_settings: Sequence[str],
 ) -> None:
-    """Run QUERY, in DuckDB's SQL, over the tables of the index in DIRECTORY.
+    """Run QUERY, in DuckDB's SQL, over the tables of the index in DIRECTORY, a folder or an s3:// URL.
 
     Every table is a view of its own name: datasets, arrays, segments, periods, time_order, basins, variables, chunks,
     runs, windows, dropped, moments, stats, statics. These views answer what is often asked: months, years, coverage,
@@ -50,7 +54,7 @@ def sql_command(
     from headrace.commands.render import write_rows
     from headrace.loader.catalog import open_index
 
-    with open_index(directory) as index:
+    with open_index(directory, storage_asked(storage_settings)) as index:
         since = time.perf_counter()
         write_rows(index.sql_reader(text), target, since=since)
 
