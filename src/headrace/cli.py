@@ -22,6 +22,7 @@ _COMMANDS = {
     "bench": ("headrace.commands.bench", "bench_command", "Time the loader on an index."),
     "inspect": ("headrace.commands.inspect", "inspect_command", "Look at an index: coverage, gaps, dropped windows, …"),
     "sql": ("headrace.commands.sql", "sql_command", "Ask an index a question in SQL."),
+    "report": ("headrace.commands.report", "report_command", "Write a page about an index or a run."),
     "demo": ("headrace.commands.demo", "demo_command", "See the whole job on two small synthetic data sets."),
 }
 

@@ -1,0 +1,158 @@
+"""What the page says of one evaluated split: medians, distribution, map, hydrographs, and every basin."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.report.curves import Series, cdf_plot, hydrograph
+from headrace.report.dot_map import dot_map
+from headrace.report.find_table import FindTable, find_table
+from headrace.report.numbers import count, plural, value
+from headrace.report.places import Place
+from headrace.report.plot import DataTable, Plot
+from headrace.report.run_results import CsvRow, Evaluated, number
+from headrace.trainer.shown_series import shown_series
+
+MOST_STEPS = 1095
+MOST_PAIRS = 12
+"""Data sets and targets whose hydrographs are drawn; pictures of the others are in the run's folder."""
+MOST_ROWS = 12_000
+_KEYS = ("scope", "dataset_id", "basin_id", "target", "note")
+_NAMES = {"count": "steps", "nse": "NSE", "kge": "KGE", "rmse": "RMSE", "pbias": "bias, %", "nse_pooled": "NSE, pooled",
+          "kge_r": "KGE r", "kge_alpha": "KGE α", "kge_beta": "KGE β", "fhv": "FHV, %", "flv": "FLV, %"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HydrographGroup:
+    """Hydrographs of one data set and target."""
+
+    title: str
+    plots: list[Plot]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitSection:
+    """Everything about one split."""
+
+    split: str
+    medians: DataTable
+    figures: list[Plot]
+    undefined: str
+    hydrographs: list[HydrographGroup]
+    hydrograph_note: str
+    basins: FindTable
+
+
+def split_section(evaluated: Evaluated, places: Mapping[tuple[str, str], Place]) -> SplitSection:
+    """Return what there is to say.
+
+    Parameters
+    ----------
+    evaluated
+        Scores of the split.
+    places
+        (data set, basin id) → latitude and longitude, of the basins whose place is known.
+    """
+    figures = []
+    for target in evaluated.targets:
+        of_target = f" of {target}" if len(evaluated.targets) > 1 else ""
+        found = evaluated.of(target)
+        if not found:
+            continue
+        series = [Series(name, np.array([number(row["nse"]) for row in rows])) for name, rows in found.items()]
+        figures.append(cdf_plot(f"Distribution of NSE{of_target}", series, "NSE"))
+        figures += _map(f"NSE{of_target} by place", evaluated, target, places)
+    undefined = sum(not row["nse"] for row in evaluated.basins)
+    groups, note = _hydrographs(evaluated)
+    return SplitSection(
+        split=evaluated.split,
+        medians=_medians(evaluated),
+        figures=figures,
+        undefined=f"NSE is undefined for {count(undefined)} of {plural(len(evaluated.basins), 'series', 'series')}; "
+        "the list of basins says why."
+        if undefined
+        else "",
+        hydrographs=groups,
+        hydrograph_note=note,
+        basins=_basins(evaluated),
+    )
+
+
+def _map(title: str, evaluated: Evaluated, target: str, places: Mapping[tuple[str, str], Place]) -> list[Plot]:
+    rows = [r for r in evaluated.basins if r["target"] == target and (r["dataset_id"], r["basin_id"]) in places]
+    if not rows:
+        return []
+    spots = np.array([places[r["dataset_id"], r["basin_id"]] for r in rows])
+    return [dot_map(title, spots[:, 0], spots[:, 1], np.array([number(r["nse"]) for r in rows]))]
+
+
+def _medians(evaluated: Evaluated) -> DataTable:
+    several = len({row["dataset_id"] for row in evaluated.medians if row["scope"] == "dataset"}) > 1
+    rows = [row for row in evaluated.medians if row["scope"] == "dataset" or several]
+    columns = _score_columns(rows)
+    header = ("data set", "target", *(_NAMES.get(name, name.replace("_", " ")) for name in columns))
+    body = [(row["dataset_id"] or "all", row["target"], *(_cell(row, name) for name in columns)) for row in rows]
+    return DataTable(caption="Medians over basins", header=header, rows=body)
+
+
+def _score_columns(rows: Sequence[CsvRow]) -> list[str]:
+    """Return the columns that hold some value."""
+    return [name for name in (rows[0] if rows else {}) if name not in _KEYS and any(row.get(name) for row in rows)]
+
+
+def _cell(row: CsvRow, name: str) -> str:
+    found = number(row.get(name))
+    return count(int(found)) if name == "count" and not np.isnan(found) else value(found, 3)
+
+
+def _basins(evaluated: Evaluated) -> FindTable:
+    rows = sorted(evaluated.basins, key=lambda row: number(row["nse"]) if row["nse"] else -np.inf)[:MOST_ROWS]
+    columns = [name for name in ("count", "nse", "kge", "rmse", "pbias") if name in (rows[0] if rows else {})]
+    noted = any(row.get("note") for row in rows)
+    header = (
+        "basin",
+        "data set",
+        "target",
+        *(_NAMES.get(name, name) for name in columns),
+        *(["note"] if noted else []),
+    )
+    body = [
+        (
+            row["basin_id"],
+            row["dataset_id"],
+            row["target"],
+            *(_cell(row, name) for name in columns),
+            *([(row.get("note") or "–").replace("_", " ")] if noted else []),
+        )
+        for row in rows
+    ]
+    left = len(evaluated.basins) - len(rows)
+    note = f"Worst first{f'; the best {count(left)} are in metrics.csv only' if left else ''}."
+    return find_table(f"scores-{evaluated.split}", "Scores of each basin", header, body, note)
+
+
+def _hydrographs(evaluated: Evaluated) -> tuple[list[HydrographGroup], str]:
+    if not (evaluated.folder / "predictions.zarr").is_dir():
+        return [], "The predictions are not in the run's folder any more, so there are no hydrographs."
+    groups = []
+    for shown in shown_series(evaluated.folder, max_steps=MOST_STEPS, most=MOST_PAIRS):
+        first = shown[0]
+        label = f"{first.target}{f', {first.unit}' if first.unit else ''}"
+        plots = [
+            hydrograph(
+                f"{s.place.capitalize()}: {s.basin_id}, NSE {value(s.nse, 3)}",
+                s.dates,
+                s.observed.astype(np.float64),
+                s.simulated.astype(np.float64),
+                label,
+            )
+            for s in shown
+        ]
+        several = len(evaluated.targets) > 1
+        groups.append(HydrographGroup(title=f"{first.dataset_id}{f', {first.target}' if several else ''}", plots=plots))
+    pairs = len({(row["dataset_id"], row["target"]) for row in evaluated.basins if row["nse"]})
+    note = f"The first {count(MOST_STEPS)} predicted steps of the best, the median and the worst basin by NSE."
+    if pairs > MOST_PAIRS:
+        note += f" Of {count(pairs)} data sets and targets the first {MOST_PAIRS}; the others are in plots/."
+    return groups, note
