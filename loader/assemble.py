@@ -56,6 +56,8 @@ class Serving:
         Per data set, for reports on how windows are mixed.
     round_steps
         Pool rows of a round.
+    num_pools
+        Pools that share the memory budget where the split is served in rounds.
     resident
         Whether all rows stay in memory.
     spill_nbytes
@@ -78,6 +80,7 @@ class Serving:
     column: NDArray[np.int64]
     times: list[DatasetTimes]
     round_steps: int
+    num_pools: int
     resident: bool
     spill_nbytes: int
     reads: ReadCounts
@@ -111,6 +114,7 @@ def assemble(
     spec: ServeSpec,
     *,
     budget_nbytes: int,
+    num_pools: int,
     agree: Callable[[int], int],
     num_workers: int,
     cache_dir: str | None,
@@ -125,6 +129,8 @@ def assemble(
         Where from and what.
     budget_nbytes
         Memory for decoded rows.
+    num_pools
+        Rounds in memory at once: the one being served and those read ahead.
     agree
         Turns the round size that fits this process into the one that all ranks use.
     num_workers
@@ -149,13 +155,13 @@ def assemble(
     content = share.content
     layout, row_nbytes = content.layout, content.row_nbytes
     resident = share.most_rows * row_nbytes <= budget_nbytes
-    check_least(layout, spec.window.length, row_nbytes, budget_nbytes)
+    check_least(layout, spec.window.length, row_nbytes, budget_nbytes, num_pools)
     groups = plan_reads(opened, layout)
     rows, kept = open_rows(
         content, opened, groups, resident=resident, cache_dir=cache_dir, limit_nbytes=cache_limit_nbytes
     )
-    round_steps = agree(share.most_rows if resident else budget_nbytes // (2 * row_nbytes))
-    check_held(round_steps, layout.num_rows, row_nbytes, budget_nbytes)
+    round_steps = agree(share.most_rows if resident else budget_nbytes // (num_pools * row_nbytes))
+    check_held(round_steps, layout.num_rows, row_nbytes, budget_nbytes, num_pools)
     filler = RowFiller(
         datasets=opened,
         layout=layout,
@@ -187,6 +193,7 @@ def assemble(
         column=slot_columns(opened, layout),
         times=[dataset_times(index, d) for d in opened],
         round_steps=round_steps,
+        num_pools=num_pools,
         resident=resident,
         spill_nbytes=rows.spill_nbytes,
         reads=ReadCounts(filler.raw, opened, groups, place_all(layout)),
@@ -212,7 +219,7 @@ def replan(serving: Serving, engine: Engine, round_steps: int, budget_nbytes: in
         This process cannot hold such rounds; says needed and available bytes.
     """
     layout, length = serving.shape.layout, serving.shape.window.length
-    check_held(round_steps, layout.num_rows, serving.row_nbytes, budget_nbytes)
+    check_held(round_steps, layout.num_rows, serving.row_nbytes, budget_nbytes, serving.num_pools)
     tiles = tiles_of_rounds(serving.windows, layout, length, round_steps)
     planned = replace(serving, tiles=tiles, round_steps=round_steps)
     rounds = _rounds(planned, engine.rows, engine.reader, engine.datasets, spilled=engine.spilled)
@@ -224,13 +231,11 @@ def _rounds(
 ) -> ResidentRounds | SpilledRounds | RereadRounds:
     tiles, layout, window = serving.tiles, serving.shape.layout, serving.shape.window
     if serving.resident:
-        return ResidentRounds(tiles, layout, rows, reader, window)
+        return ResidentRounds(tiles, layout, rows, reader, window, num_ahead=serving.num_pools - 1)
+    shape = serving.round_steps, serving.shape.num_x, serving.shape.num_y
     if spilled:
-        return SpilledRounds(tiles, layout, rows, reader, window, serving.round_steps)
-    num_x, num_y = serving.shape.num_x, serving.shape.num_y
-    return RereadRounds(
-        tiles, layout, opened, reader, window, round_steps=serving.round_steps, num_x=num_x, num_y=num_y
-    )
+        return SpilledRounds(tiles, layout, rows, reader, window, shape=shape, num_pools=serving.num_pools)
+    return RereadRounds(tiles, layout, opened, reader, window, shape=shape, num_pools=serving.num_pools)
 
 
 def _std_of(moments: Sequence[Moments], num_basins: int) -> NDArray[np.float64]:

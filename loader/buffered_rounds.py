@@ -1,4 +1,4 @@
-"""Rounds of a split that does not fit in memory, in two pool buffers that take turns.
+"""Rounds of a split that does not fit in memory, in pool buffers that take turns.
 
 A spilled split is decoded once into rows on disk, and a round copies its tiles from there. Where nothing may be spilled
 a round reads its chunks again, whatever earlier rounds read of them.
@@ -53,20 +53,22 @@ class BufferedRounds(ABC):
     ----------
     tiles, reader, window
         What is served and who reads it.
-    round_steps, num_x, num_y
-        Shape of a buffer.
+    shape
+        Rows, Vx and Vy of a buffer.
+    num_pools
+        Buffers: one for the round being served and one for each that is read ahead.
     """
 
     def __init__(
-        self, tiles: Tiles, reader: GroupReader, window: WindowSpec, *, round_steps: int, num_x: int, num_y: int
+        self, tiles: Tiles, reader: GroupReader, window: WindowSpec, *, shape: tuple[int, int, int], num_pools: int
     ) -> None:
         self._tiles, self._reader, self._window = tiles, reader, window
-        self._shape = round_steps, num_x, num_y
-        self._buffers = [rows_in_memory(*self._shape) for _ in range(2)]
+        self._shape, self._num_pools = shape, num_pools
+        self._buffers = self._new_buffers()
         self.open(range(0))
 
     def open(self, numbers: range) -> None:
-        """Begin a pass over some rounds: both buffers are free, and failed reads of an earlier one are tried again."""
+        """Begin a pass over some rounds: all buffers are free, and failed reads of an earlier one are tried again."""
         self._reader.new_pass()
         self._used: dict[int, Rows] = {}
         self._free: queue.SimpleQueue[Rows | None] = queue.SimpleQueue()
@@ -84,12 +86,15 @@ class BufferedRounds(ABC):
         """Bring a round into a buffer."""
 
     def release(self, pool: Pool) -> None:
-        """Give a round's buffer back for the round after next."""
+        """Give a round's buffer back for a later round."""
         self._free.put(self._used.pop(id(pool)))
 
     def close(self) -> None:
         """Wake a waiting :meth:`prepare`."""
         self._free.put(None)
+
+    def _new_buffers(self) -> list[Rows]:
+        return [rows_in_memory(*self._shape) for _ in range(self._num_pools)]
 
     def _take_buffer(self) -> Rows:
         """Wait for a free buffer; gives up when the epoch is closed, or the interpreter ends while nobody consumes."""
@@ -124,15 +129,23 @@ class SpilledRounds(BufferedRounds):
     ----------
     tiles, layout, rows, reader, window
         As for :class:`ResidentRounds`.
-    round_steps
-        Rows that a buffer holds.
+    shape, num_pools
+        As for :class:`BufferedRounds`.
     """
 
     def __init__(
-        self, tiles: Tiles, layout: Layout, rows: Rows, reader: GroupReader, window: WindowSpec, round_steps: int
+        self,
+        tiles: Tiles,
+        layout: Layout,
+        rows: Rows,
+        reader: GroupReader,
+        window: WindowSpec,
+        *,
+        shape: tuple[int, int, int],
+        num_pools: int,
     ) -> None:
         self._layout, self._rows = layout, rows
-        super().__init__(tiles, reader, window, round_steps=round_steps, num_x=rows.x.shape[1], num_y=rows.y.shape[1])
+        super().__init__(tiles, reader, window, shape=shape, num_pools=num_pools)
 
     def prepare(self, plan: EpochPlan, number: int, stop: Future[None]) -> Pool:
         """Decode what the round's tiles still need, wait for a free buffer and copy the tiles into it."""
@@ -156,8 +169,8 @@ class RereadRounds(BufferedRounds):
     ----------
     tiles, layout, datasets, reader, window
         What is served, from where, and who reads it.
-    round_steps, num_x, num_y
-        Shape of a buffer.
+    shape, num_pools
+        As for :class:`BufferedRounds`.
     """
 
     def __init__(
@@ -168,19 +181,18 @@ class RereadRounds(BufferedRounds):
         reader: GroupReader,
         window: WindowSpec,
         *,
-        round_steps: int,
-        num_x: int,
-        num_y: int,
+        shape: tuple[int, int, int],
+        num_pools: int,
     ) -> None:
         self._layout, self._datasets = layout, datasets
         self._reads: list[Future[None]] = []
         self._said = False
-        super().__init__(tiles, reader, window, round_steps=round_steps, num_x=num_x, num_y=num_y)
+        super().__init__(tiles, reader, window, shape=shape, num_pools=num_pools)
 
     def open(self, numbers: range) -> None:
         """Begin a pass over some rounds; a read that an earlier pass left under way keeps its buffer to itself."""
         if not all(read.done() for read in self._reads):
-            self._buffers = [rows_in_memory(*self._shape) for _ in range(2)]
+            self._buffers = self._new_buffers()
         self._reads = []
         super().open(numbers)
 

@@ -147,13 +147,13 @@ class GatherOnDevice:
     shape, tiles
         What is served.
     num_rows
-        Rows of the device's memory: all of a split that stays, or one of two buffers.
-    resident
-        Whether the split stays.
+        Rows of the device's memory: all of a split that stays, or one of the buffers.
+    num_pools
+        Buffers; None where the split stays.
     """
 
-    def __init__(self, lane: Lane, *, shape: BatchShape, tiles: Tiles, num_rows: int, resident: bool) -> None:
-        self._lane, self._shape, self._tiles, self._resident = lane, shape, tiles, resident
+    def __init__(self, lane: Lane, *, shape: BatchShape, tiles: Tiles, num_rows: int, num_pools: int | None) -> None:
+        self._lane, self._shape, self._tiles, self._num_pools = lane, shape, tiles, num_pools
         self._size = num_rows, shape.num_x, shape.num_y
         self._upload = Upload(lane)
         self._statics = lane.empty(shape.statics.shape, torch.float32)
@@ -168,10 +168,12 @@ class GatherOnDevice:
 
     def _stand_around(self, source: Rounds) -> Rounds:
         window, lane, upload = self._shape.window, self._lane, self._upload
-        if self._resident:
+        if self._num_pools is None:
             layout = self._shape.layout
             return ResidentDeviceRounds(source, self._tiles, layout, window, lane=lane, upload=upload, shape=self._size)
-        return BufferedDeviceRounds(source, window, lane=lane, upload=upload, shape=self._size)
+        return BufferedDeviceRounds(
+            source, window, lane=lane, upload=upload, shape=self._size, num_pools=self._num_pools
+        )  # fmt: skip
 
     def gatherer(
         self, *, plan: EpochPlan, cuts: BatchCuts, rank: int, rounds: RoundQueue, shape: BatchShape, together: int
@@ -213,10 +215,12 @@ def choose_transfer(
     device: torch.device,
     *,
     budget_nbytes: int | None,
+    prefetch: bool,
     ahead: int,
     shape: BatchShape,
     tiles: Tiles,
     round_steps: int,
+    num_pools: int,
     resident: bool,
 ) -> Transfer:
     """Choose the way: rounds on the device if they fit, batch by batch if not; on the CPU neither.
@@ -227,17 +231,21 @@ def choose_transfer(
         Where batches are used.
     budget_nbytes
         Memory of the device for rounds; None is a quarter of what is free.
+    prefetch
+        Whether anything is brought there ahead of use; if not, each batch is copied when it is asked for.
     ahead
         Batches on their way where rounds do not fit.
-    shape, tiles, round_steps, resident
-        What is served, rows of a round, and whether the whole split stays in memory.
+    shape, tiles, round_steps, num_pools, resident
+        What is served, rows of a round, rounds in memory at once, and whether the whole split stays in memory.
     """
     lane = lane_of(device)
     if lane is None:
         return StayOnHost()
+    if not prefetch:
+        return CopyBatches(lane, 0)
     num_rows = shape.layout.num_rows if resident else round_steps
-    buffers = 1 if resident else 2
+    buffers = 1 if resident else num_pools
     needed = 4 * (buffers * num_rows * (shape.num_x + shape.num_y) + shape.statics.numel())
     if needed > (lane.free_nbytes() // 4 if budget_nbytes is None else budget_nbytes):
         return CopyBatches(lane, ahead)
-    return GatherOnDevice(lane, shape=shape, tiles=tiles, num_rows=num_rows, resident=resident)
+    return GatherOnDevice(lane, shape=shape, tiles=tiles, num_rows=num_rows, num_pools=None if resident else num_pools)

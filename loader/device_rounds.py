@@ -128,7 +128,7 @@ class ResidentDeviceRounds:
 
 
 class BufferedDeviceRounds:
-    """Rounds that take turns in two buffers of the device.
+    """Rounds that take turns in buffers of the device.
 
     Parameters
     ----------
@@ -138,16 +138,25 @@ class BufferedDeviceRounds:
         The device and the way there.
     shape
         Rows of a buffer, Vx and Vy.
+    num_pools
+        Buffers.
     """
 
     def __init__(
-        self, source: Rounds, window: WindowSpec, *, lane: Lane, upload: Upload, shape: tuple[int, int, int]
+        self,
+        source: Rounds,
+        window: WindowSpec,
+        *,
+        lane: Lane,
+        upload: Upload,
+        shape: tuple[int, int, int],
+        num_pools: int,
     ) -> None:
         self._source, self._window, self._lane, self._upload = source, window, lane, upload
-        self._buffers = [DeviceRows.of(lane, *shape) for _ in range(2)]
+        self._buffers = [DeviceRows.of(lane, *shape) for _ in range(num_pools)]
 
     def open(self, numbers: range) -> None:
-        """Begin a pass over some rounds: both buffers are free as soon as what was queued before is done."""
+        """Begin a pass over some rounds: all buffers are free as soon as what was queued before is done."""
         self._source.open(numbers)
         self._free: queue.SimpleQueue[tuple[DeviceRows, Mark] | None] = queue.SimpleQueue()
         for buffer in self._buffers:

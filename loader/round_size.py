@@ -30,24 +30,24 @@ def tiles_of_rounds(windows: Windows, layout: Layout, length: int, round_steps: 
     return tiles
 
 
-def check_least(layout: Layout, length: int, row_nbytes: int, budget_nbytes: int) -> None:
-    """Refuse a budget below the least: two pools of one window each, or the whole split where that is less."""
-    needed = min(2 * length, layout.num_rows) * row_nbytes
+def check_least(layout: Layout, length: int, row_nbytes: int, budget_nbytes: int, num_pools: int) -> None:
+    """Refuse a budget below the least: pools of one window each, or the whole split where that is less."""
+    needed = min(num_pools * length, layout.num_rows) * row_nbytes
     if needed > budget_nbytes:
         raise ConfigError(
             describe(
                 "memory_budget is too small",
                 where="WindowLoader",
-                expected=f"at least {needed} bytes: two pools of one window each",
+                expected=f"at least {needed} bytes: {num_pools} pools of one window each",
                 got=f"{budget_nbytes} bytes",
                 fix="raise memory_budget",
             )
         )
 
 
-def check_held(round_steps: int, num_rows: int, row_nbytes: int, budget_nbytes: int) -> None:
+def check_held(round_steps: int, num_rows: int, row_nbytes: int, budget_nbytes: int, num_pools: int) -> None:
     """Refuse rounds, decided by another process, that the own budget cannot hold."""
-    needed = min(2 * round_steps, num_rows) * row_nbytes  # a split that fits as a whole has no use for two pools
+    needed = min(num_pools * round_steps, num_rows) * row_nbytes  # a split that fits as a whole needs one pool
     if needed > budget_nbytes:
         raise ConfigError(
             describe(

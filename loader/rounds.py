@@ -1,6 +1,6 @@
-"""Bring the rounds of an epoch into memory, one ahead of the one being served.
+"""Bring the rounds of an epoch into memory, some ahead of the one being served.
 
-A resident split has one pool for good, filled as read groups arrive; other splits take turns in two buffers, see
+A resident split has one pool for good, filled as read groups arrive; other splits take turns in buffers, see
 ``buffered_rounds``.
 """
 
@@ -26,10 +26,14 @@ class ResidentRounds:
     ----------
     tiles, layout, rows, reader, window
         What is served, where its rows lie, and who fills them.
+    num_ahead
+        Rounds whose rows are read while one is waited for.
     """
 
-    def __init__(self, tiles: Tiles, layout: Layout, rows: Rows, reader: GroupReader, window: WindowSpec) -> None:
-        self._tiles, self._layout, self._reader = tiles, layout, reader
+    def __init__(
+        self, tiles: Tiles, layout: Layout, rows: Rows, reader: GroupReader, window: WindowSpec, *, num_ahead: int
+    ) -> None:
+        self._tiles, self._layout, self._reader, self._num_ahead = tiles, layout, reader, num_ahead
         self._pool = Pool(rows.x, rows.y, window)
         self._stop = 0
 
@@ -45,10 +49,10 @@ class ResidentRounds:
         return windows_of_round(self._tiles, plan, number, shift[self._tiles.slot[tiles]])
 
     def prepare(self, plan: EpochPlan, number: int, stop: Future[None]) -> Pool:
-        """Wait until the rows of a round are decoded; those of the next one are read meanwhile."""
+        """Wait until the rows of a round are decoded; those of the next ones are read meanwhile."""
         reads = self._start(plan, number)
-        if number + 1 < self._stop:
-            self._start(plan, number + 1)
+        for later in range(number + 1, min(number + 1 + self._num_ahead, self._stop)):
+            self._start(plan, later)
         wait_for(reads, stop)
         return self._pool
 

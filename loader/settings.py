@@ -36,6 +36,10 @@ class Settings:
         What decoded rows may take on disk; None: whatever there is.
     device_budget_nbytes
         Memory of the device for decoded rows; None is a quarter of what is free.
+    prefetch_factor
+        Rounds read ahead of the one being served.
+    cuda_prefetch
+        Whether rows or batches come to the device ahead of use.
     cuda_prefetch_batches
         Batches on their way to the device where rows do not fit there.
     timeout
@@ -54,6 +58,8 @@ class Settings:
     cache_dir: str | None
     cache_limit_nbytes: int | None
     device_budget_nbytes: int | None
+    prefetch_factor: int
+    cuda_prefetch: bool
     cuda_prefetch_batches: int
     timeout: float | None
     rank_local: bool
@@ -71,6 +77,8 @@ def resolve_settings(
     cache_dir: object,
     cache_limit: str | int | None,
     device_memory_budget: str | int | None,
+    prefetch_factor: object,
+    cuda_prefetch: object,
     cuda_prefetch_batches: object,
     timeout: object,
     rank_local: object,
@@ -93,10 +101,14 @@ def resolve_settings(
         memory_budget=budget,
         budget_nbytes=memory_budget_nbytes(budget),
         drop_last=yes_or_no("drop_last", defaults.drop_last if drop_last is None else drop_last),
-        num_workers=(os.cpu_count() or 1) if threads == "auto" else whole_number("num_workers", threads),
+        num_workers=_num_threads(threads),
         cache_dir=folder("cache_dir", defaults.cache_dir if cache_dir is None else cache_dir),
         cache_limit_nbytes=None if limit is None else parse_nbytes(limit, "cache_limit"),
         device_budget_nbytes=None if room is None else parse_nbytes(room, "device_memory_budget"),
+        prefetch_factor=whole_number(
+            "prefetch_factor", defaults.prefetch_factor if prefetch_factor is None else prefetch_factor
+        ),
+        cuda_prefetch=yes_or_no("cuda_prefetch", defaults.cuda_prefetch if cuda_prefetch is None else cuda_prefetch),
         cuda_prefetch_batches=whole_number(
             "cuda_prefetch_batches",
             defaults.cuda_prefetch_batches if cuda_prefetch_batches is None else cuda_prefetch_batches,
@@ -104,3 +116,8 @@ def resolve_settings(
         timeout=seconds("timeout", defaults.timeout if timeout is None else timeout),
         rank_local=yes_or_no("rank_local", rank_local),
     )
+
+
+def _num_threads(asked: object) -> int:
+    """Return the number of threads; 0, which other loaders take for none, is one."""
+    return (os.cpu_count() or 1) if asked == "auto" else max(whole_number("num_workers", asked, least=0), 1)

@@ -44,16 +44,12 @@ class WindowLoader(ServedSplit):
 
     Parameters
     ----------
-    index
-        From :func:`headrace.open_index`.
-    split
-        train, valid or test.
+    index, split
+        From :func:`headrace.open_index`; train, valid or test.
     batch_size
         Windows per rank and batch; None takes the index's configuration, as for every argument below that may be None.
-    seed
-        Key of the shuffle, with the epoch.
-    device
-        Where batches are put.
+    seed, device
+        Key of the shuffle, with the epoch; where batches are put.
     memory_budget
         Bytes of decoded rows to hold, such as ``2GiB``; ``auto`` is a quarter of the free memory.
     rank, world_size
@@ -67,7 +63,7 @@ class WindowLoader(ServedSplit):
     drop_last
         Leave out a last batch that is not full.
     num_workers
-        Reader threads, and as many gather threads; ``auto`` is one per processor.
+        Reader threads, and as many gather threads; ``auto`` is one per processor, and 0 is 1.
     cache_dir
         Folder in which decoded rows are kept and shared by all processes of this host. Without it rows that do not fit
         the memory budget go to a private file until the loader is closed; with ``off`` their chunks are read again.
@@ -75,9 +71,11 @@ class WindowLoader(ServedSplit):
         Bytes that decoded rows may take on disk, such as ``100GiB``; unused ones make room.
     device_memory_budget
         Bytes of a GPU's memory for decoded rows, such as ``8GiB``; None is a quarter of what is free. Windows are
-        gathered on the GPU if the split, or two rounds of it, fit; otherwise batches are copied there ahead of use.
-    cuda_prefetch_batches
-        Batches on their way to the GPU in that case.
+        gathered on the GPU if the split, or the rounds in memory, fit; otherwise batches are copied there ahead of use.
+    prefetch_factor
+        Rounds read ahead of the one being served. They share the memory budget: more of them are smaller, and mix less.
+    cuda_prefetch, cuda_prefetch_batches
+        Whether rows or batches come to the GPU ahead of use; batches on their way there where rows do not fit.
     timeout
         Seconds to wait for a batch before an error; None waits for ever unless the configuration says otherwise.
     rank_local
@@ -117,6 +115,8 @@ class WindowLoader(ServedSplit):
         cache_dir: str | None = None,
         cache_limit: str | int | None = None,
         device_memory_budget: str | int | None = None,
+        prefetch_factor: int | None = None,
+        cuda_prefetch: bool | None = None,
         cuda_prefetch_batches: int | None = None,
         timeout: float | None = None,
         rank_local: bool = False,
@@ -132,8 +132,8 @@ class WindowLoader(ServedSplit):
             settings = self._settings = resolve_settings(
                 opened(index).config.loader, batch_size=batch_size, seed=seed, device=device, drop_last=drop_last,
                 memory_budget=memory_budget, num_workers=num_workers, cache_dir=cache_dir, cache_limit=cache_limit,
-                device_memory_budget=device_memory_budget, cuda_prefetch_batches=cuda_prefetch_batches, timeout=timeout,
-                rank_local=rank_local,
+                device_memory_budget=device_memory_budget, prefetch_factor=prefetch_factor, cuda_prefetch=cuda_prefetch,
+                cuda_prefetch_batches=cuda_prefetch_batches, timeout=timeout, rank_local=rank_local,
             )  # fmt: skip
             self.split, self.device, self.timeout = split, settings.device, settings.timeout
             self.batch_size, self.drop_last = settings.batch_size, settings.drop_last
@@ -146,8 +146,8 @@ class WindowLoader(ServedSplit):
             self.window, self.dataset_ids = self._spec.window, list(self._spec.dataset_ids)
             local = settings.rank_local and world.size > 1
             serving, self._engine = assemble(
-                index, self._spec, budget_nbytes=settings.budget_nbytes, agree=joint.of_first,
-                num_workers=settings.num_workers, cache_dir=settings.cache_dir,
+                index, self._spec, budget_nbytes=settings.budget_nbytes, num_pools=1 + settings.prefetch_factor,
+                agree=joint.of_first, num_workers=settings.num_workers, cache_dir=settings.cache_dir,
                 cache_limit_nbytes=settings.cache_limit_nbytes, local=(world.rank, world.size) if local else None,
             )  # fmt: skip
             self._describe(serving)
@@ -281,8 +281,9 @@ class WindowLoader(ServedSplit):
     def _choose_transfer(self) -> Transfer:
         settings, serving = self._settings, self._serving
         return choose_transfer(
-            settings.device, budget_nbytes=settings.device_budget_nbytes, ahead=settings.cuda_prefetch_batches,
-            shape=serving.shape, tiles=serving.tiles, round_steps=serving.round_steps, resident=serving.resident,
+            settings.device, budget_nbytes=settings.device_budget_nbytes, prefetch=settings.cuda_prefetch,
+            ahead=settings.cuda_prefetch_batches, shape=serving.shape, tiles=serving.tiles,
+            round_steps=serving.round_steps, num_pools=serving.num_pools, resident=serving.resident,
         )  # fmt: skip
 
     def _checked_engine(self) -> Engine:

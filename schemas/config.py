@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
+from headrace.schemas.config_notebook import config_html, config_line
 from headrace.schemas.section import Section
 from headrace.schemas.storage_config import StorageConfig
 from headrace.schemas.train_config import TrainConfig
@@ -45,6 +46,11 @@ def _id_text(value: object) -> object:
             raise ValueError(msg)
         return tuple(str(v) for v in value)
     return value
+
+
+def _one_at_least(value: object) -> object:
+    """Take no reader thread for one: something has to read."""
+    return 1 if value == 0 and not isinstance(value, bool | float) else value
 
 
 VariableMap = Annotated[dict[str, VariableConfig], BeforeValidator(_mapping)]
@@ -157,11 +163,16 @@ class LoaderConfig(Section):
 
     batch_size: PositiveInt = 512
     memory_budget: Literal["auto"] | SizeText | PositiveInt = "auto"
-    num_workers: Literal["auto"] | PositiveInt = "auto"
+    num_workers: Annotated[Literal["auto"] | PositiveInt, BeforeValidator(_one_at_least)] = "auto"
+    """Reader threads; 0, which other loaders take for none, is one."""
+    prefetch_factor: PositiveInt = 1
+    """Rounds read ahead of the one being served; they and it share the memory budget."""
     cache_dir: str | None = None
     cache_limit: SizeText | PositiveInt | None = None
     device_memory_budget: SizeText | PositiveInt | None = None
     """Bytes of a GPU's memory for decoded rows; None is a quarter of what is free."""
+    cuda_prefetch: bool = True
+    """Whether rows or batches are brought to the GPU ahead of use; if not, each batch when it is asked for."""
     cuda_prefetch_batches: PositiveInt = 2
     """Batches on their way to the GPU where rows do not fit there."""
     seed: NonNegativeInt = 0
@@ -206,3 +217,11 @@ class Config(Section):
     def as_dict(self) -> dict[str, Any]:
         """Return the resolved whole as plain JSON-ready values."""
         return self.model_dump(mode="json")
+
+    def __repr__(self) -> str:
+        """Name data sets, variables and window on a line."""
+        return config_line(self)
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the resolved whole."""
+        return config_html(self)
