@@ -86,7 +86,7 @@ def parse_config(
         )
     data = deepcopy(data)
     for override in overrides:
-        _apply_override(data, override)
+        apply_override(data, override)
     fill_left_out(data)
     try:
         config = Config.model_validate(data)
@@ -106,14 +106,28 @@ def storage_of(overrides: Sequence[str]) -> StorageConfig:
     data: dict[str, Any] = {"storage": {}}
     for override in overrides:
         if override.strip().startswith("storage."):
-            _apply_override(data, override)
+            apply_override(data, override)
     try:
         return TypeAdapter(dict[str, StorageConfig]).validate_python(data)["storage"]
     except ValidationError as error:
         raise ConfigError(explain(error, "--set")) from None
 
 
-def _apply_override(data: dict[str, Any], override: str) -> None:
+def apply_override(data: dict[str, Any], override: str) -> None:
+    """Set one value of a plain configuration, in place.
+
+    Parameters
+    ----------
+    data
+        Sections and their values.
+    override
+        Text ``a.b=value``.
+
+    Raises
+    ------
+    ConfigError
+        The text is no such thing, or goes below a plain value.
+    """
     dotted, equals, text = override.partition("=")
     if not equals or not dotted.strip():
         raise ConfigError(

@@ -89,9 +89,9 @@ def _fill_stores(entry: dict[str, Any], dataset_id: str, preset: Preset | None, 
                 entry[kind] = f"{places.folder}/{name}"
     elif places.chosen == "cloud":
         for kind in _STORES:
-            name = entry.get(kind)
-            if isinstance(name, str) and "://" not in name and not name.startswith(("/", "~")):
-                entry[kind] = f"{places.folder}/{name.removeprefix('./')}"
+            given = entry.get(kind)
+            if isinstance(given, str) and "://" not in given and not given.startswith(("/", "~")):
+                entry[kind] = f"{places.folder}/{given.removeprefix('./')}"
 
 
 def _need_series(dataset_id: str, preset: Preset) -> None:

@@ -117,7 +117,6 @@ def test_the_table_fits_a_terminal_and_ends_with_advice(built):
         "entropy of basins",
     ):
         assert words in out
-    assert "--prefetch-factor 2: this version always reads one round ahead." in lines
     assert "--cuda-prefetch: batches stay on the CPU, so nothing is copied ahead." in lines
     assert "Data wait exceeds compute" in out.partition("--cuda-prefetch")[2]
 
@@ -158,8 +157,8 @@ def test_the_page_names_every_field(built):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ([], 2, "--index DIR, or --dataset-config FILE"),
-        (["--index", "index", "--source", "cloud"], 2, "object stores are not supported"),
+        ([], 2, "--index DIR, --dataset-config FILE, or --dataset-id ID"),
+        (["--index", "index", "--source", "cloud"], 2, "a store does not lie where --source says"),
         (["--index", "index", "--dataset-id", "three"], 2, "three"),
         (["--index", "nowhere"], 3, "nowhere"),
         (["--index", "index", "--json-out", "no/folder/bench.json"], 2, "no/folder/bench.json"),

@@ -7,8 +7,10 @@ from typing import cast
 import click
 
 from headrace.commands.index_argument import INDEX
+from headrace.commands.options import source_option, split_names
 from headrace.index_place import IndexPath
 from headrace.schemas.config import SPLITS, Split
+from headrace.schemas.hydro_setting import Source
 
 _PATH = click.Path(path_type=Path)
 _WHOLE = click.IntRange(min=1)
@@ -20,10 +22,11 @@ _WHOLE = click.IntRange(min=1)
     help="Index to serve; with --dataset-config default indexes/<digest>, built first where there is none.",
 )  # fmt: skip
 @click.option("--dataset-config", "config_file", type=_PATH, metavar="FILE", help="Configuration that names stores.")
-@click.option("--dataset-id", metavar="A,B", help="Serve these data sets only.")
 @click.option(
-    "--source", type=click.Choice(["local", "cloud"]), default="local", show_default=True, help="Where the stores lie."
-)
+    "--dataset-id", metavar="A,B",
+    help="Data sets to serve: published ones as their presets have them, or some of the configuration's or index's.",
+)  # fmt: skip
+@source_option
 @click.option("--split", type=click.Choice(SPLITS), default="train", show_default=True, help="Windows to serve.")
 @click.option("--max-basins", type=_WHOLE, metavar="N", help="Serve the first N basins of each data set only.")
 @click.option("--steps", type=_WHOLE, default=200, show_default=True, metavar="N", help="Batches to time.")
@@ -31,13 +34,13 @@ _WHOLE = click.IntRange(min=1)
 @click.option("--num-workers", metavar="N|auto", help="Reader and gather threads. [loader.num_workers]")
 @click.option("--memory-budget", metavar="SIZE|auto", help="Memory for decoded rows, 2GiB say. [loader.memory_budget]")
 @click.option(
-    "--prefetch-factor", type=_WHOLE, default=1, show_default=True, metavar="N",
-    help="Rounds to read ahead. This version always reads one ahead, and says so where you ask for more.",
+    "--prefetch-factor", type=_WHOLE, metavar="N",
+    help="Rounds of batches read ahead, within the same memory; default 1. [loader.prefetch_factor]",
 )  # fmt: skip
 @click.option("--device", metavar="auto|cpu|cuda", help="Where batches go; auto takes a GPU. [train.device]")
 @click.option(
-    "--cuda-prefetch", is_flag=True,
-    help="Bring batches to the GPU ahead of use. This version always does, and says so where there is no GPU.",
+    "--cuda-prefetch/--no-cuda-prefetch", default=None,
+    help="Bring rows or batches to the GPU ahead of use, as is the default. [loader.cuda_prefetch]",
 )  # fmt: skip
 @click.option(
     "--cuda-prefetch-batches", type=_WHOLE, metavar="N",
@@ -66,16 +69,16 @@ def bench_command(
     index_folder: IndexPath | None,
     config_file: Path | None,
     dataset_id: str | None,
-    source: str,
+    source: Source | None,
     split: str,
     max_basins: int | None,
     steps: int,
     batch_size: int | None,
     num_workers: str | None,
     memory_budget: str | None,
-    prefetch_factor: int,
+    prefetch_factor: int | None,
     device: str | None,
-    cuda_prefetch: bool,
+    cuda_prefetch: bool | None,
     cuda_prefetch_batches: int | None,
     seed: int | None,
     normalization: str,
@@ -105,16 +108,17 @@ def bench_command(
 
     Exit codes: 2 configuration, 3 a store cannot be read, 4 the index is stale or none.
     """
-    from headrace.commands.options import split_names
     from headrace.commands.run_bench import BenchRequest, run
 
-    if config_file is None and index_folder is None:
-        raise click.UsageError("give --index DIR, or --dataset-config FILE", ctx)
+    if config_file is None and index_folder is None and dataset_id is None:
+        raise click.UsageError("give --index DIR, --dataset-config FILE, or --dataset-id ID", ctx)
     flags = {
         "loader.batch_size": batch_size,
         "loader.num_workers": num_workers,
         "loader.memory_budget": memory_budget,
         "loader.seed": seed,
+        "loader.prefetch_factor": prefetch_factor,
+        "loader.cuda_prefetch": cuda_prefetch,
         "loader.cuda_prefetch_batches": cuda_prefetch_batches,
         "train.device": device,
         "train.hidden_size": hidden_size,
@@ -125,7 +129,7 @@ def bench_command(
             config_file=config_file,
             index_folder=index_folder,
             datasets=split_names(dataset_id),
-            cloud=source == "cloud",
+            source=source,
             split=cast(Split, split),
             max_basins=max_basins,
             steps=steps,
@@ -136,8 +140,7 @@ def bench_command(
                 *(f"{field}={value}" for field, value in flags.items() if value is not None),
             ),
             compute=hidden_size is not None,
-            prefetch_factor=prefetch_factor,
-            cuda_prefetch=cuda_prefetch or cuda_prefetch_batches is not None,
+            cuda_prefetch=bool(cuda_prefetch) or cuda_prefetch_batches is not None,
         ),
         json_out=json_out,
         as_json=as_json,

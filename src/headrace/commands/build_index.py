@@ -6,13 +6,14 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from headrace.commands.cloud import refuse_cloud
+from headrace.commands.configuration import read_config
 from headrace.commands.index_argument import INDEX
+from headrace.commands.options import source_option, split_names
 from headrace.index_place import IndexPath
-from headrace.schemas.config_io import load_config
 from headrace.schemas.errors import ConfigError, describe
+from headrace.schemas.hydro_setting import Source
 
-HELP = """Scan the Zarr stores that CONFIG names and write an index to DIR.
+HELP = """Scan the Zarr stores that CONFIG names, or those of published data sets, and write an index to DIR.
 
 The index says where each variable is observed, which training windows that allows, and the statistics that
 normalise them. Training and benchmarks read it and never scan a store themselves.
@@ -21,6 +22,7 @@ normalise them. Training and benchmarks read it and never scan a store themselve
 Example
     build-index camels.yml --out indexes/camels
     build-index camels.yml --out indexes/camels --workers 8
+    build-index --dataset-id camels_us --out indexes/camels_us      # no file: docs/presets.md
 
 Run the same command again at any time. Chunks that have not changed are not read again, so a new window length,
 missing-value policy or basin list takes seconds, a build that was stopped goes on where it was, and a store that
@@ -41,9 +43,12 @@ Exit codes: 2 the configuration is wrong or allows no window, 3 a store cannot b
 
 
 @click.command("build-index", help=HELP, short_help="Index the stores of a configuration (runs once).")
-@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("config", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "--out", required=True, metavar="DIR|URL", type=INDEX,
+    "--out",
+    required=True,
+    metavar="DIR|URL",
+    type=INDEX,
     help="Folder of the index, made if need be, or s3://bucket/prefix.",
 )
 @click.option(
@@ -54,15 +59,19 @@ Exit codes: 2 the configuration is wrong or allows no window, 3 a store cannot b
     "--scheduler-file", metavar="FILE", help="The same, with the address in the file that dask scheduler wrote."
 )
 @click.option("--fresh", is_flag=True, help="Scan everything again instead of keeping what still holds.")
-@click.option("--datasets", metavar="A,B", help="Index only these data sets of the configuration.")
+@click.option(
+    "--datasets", "--dataset-id", metavar="A,B",
+    help="Index only these data sets of CONFIG; without CONFIG, published ones as their presets have them.",
+)  # fmt: skip
 @click.option(
     "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one setting: --set window.stride=2."
 )
-@click.option(
-    "--source", type=click.Choice(["local", "cloud"]), default="local", show_default=True, help="Where the stores lie."
-)
+@source_option
+@click.pass_context
 def build_index_command(
-    config: Path,
+    ctx: click.Context,
+    /,
+    config: Path | None,
     out: IndexPath,
     workers: int | None,
     scheduler: str | None,
@@ -70,16 +79,17 @@ def build_index_command(
     fresh: bool,
     datasets: str | None,
     overrides: Sequence[str],
-    source: str,
+    source: Source | None,
 ) -> None:
     """Build an index and print what it holds."""
     from headrace.indexer import build_index  # importing Dask takes a second that --help need not wait for
     from headrace.indexer.progress import progress_for
     from headrace.indexer.summary import print_summary
 
-    loaded = load_config(config, overrides)
-    refuse_cloud(loaded, asked=source == "cloud")
-    chosen = None if datasets is None else [name.strip() for name in datasets.split(",") if name.strip()]
+    chosen = split_names(datasets)
+    if config is None and chosen is None:
+        raise click.UsageError("give CONFIG, or --dataset-id ID", ctx)
+    loaded = read_config(config, None, overrides, chosen if config is None else None, source)
     report = build_index(
         loaded,
         out,
@@ -87,7 +97,7 @@ def build_index_command(
         scheduler=scheduler,
         scheduler_file=scheduler_file,
         fresh=fresh,
-        datasets=chosen,
+        datasets=None if config is None else chosen,
         progress=progress_for(),
     )
     print_summary(report, Console(soft_wrap=False))

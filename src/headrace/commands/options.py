@@ -7,6 +7,7 @@ from typing import Any, TypeVar, get_args
 import click
 
 from headrace.schemas.config import MissingConfig, NormalizationConfig, SamplingConfig
+from headrace.schemas.hydro_setting import Source
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -28,9 +29,10 @@ class SettingFlag:
     @property
     def parameter(self) -> str:
         """Name of click's argument."""
-        return self.name.removeprefix("--").replace("-", "_")
+        return self.name.partition("/")[0].removeprefix("--").replace("-", "_")
 
 
+NO_WORKER = "--num-workers 0: one thread of this process reads; no process is started with any number."
 _WHOLE = click.IntRange(min=1)
 SETTING_FLAGS = (
     SettingFlag("--batch-size", "loader.batch_size", _WHOLE, "Windows per batch.", "N"),
@@ -41,12 +43,17 @@ SETTING_FLAGS = (
     SettingFlag("--seed", "loader.seed", click.IntRange(min=0), "Seed of shuffling, first weights and dropout.", "N"),
     SettingFlag("--device", "train.device", None, "auto takes a GPU where there is one.", "auto|cpu|cuda"),
     SettingFlag("--num-workers", "loader.num_workers", None,
-                "Reader threads: auto is one per processor. They are threads, never processes.", "N|auto"),
+                "Reader threads: auto is one per processor, 0 is one. They are threads, never processes.", "N|auto"),
     SettingFlag("--memory-budget", "loader.memory_budget", None, "Memory for decoded rows: 2GiB say.", "SIZE|auto"),
+    SettingFlag("--prefetch-factor", "loader.prefetch_factor", _WHOLE,
+                "Rounds of batches read ahead of the one being served; default 1. They share the memory: more of them "
+                "are smaller, and mix less. Does nothing where all rows fit in memory.", "N"),
+    SettingFlag("--cuda-prefetch/--no-cuda-prefetch", "loader.cuda_prefetch", None,
+                "Bring rows or batches to the GPU ahead of use, the default, or each batch when it is asked for."),
     SettingFlag("--cuda-prefetch-batches", "loader.cuda_prefetch_batches", _WHOLE,
                 "Batches on their way to the GPU, where decoded rows do not fit there.", "N"),
-    SettingFlag("--dataloader-timeout", "loader.timeout", click.FloatRange(min=0, min_open=True),
-                "Stop with an error when a batch takes longer.", "SECONDS"),
+    SettingFlag("--dataloader-timeout", "loader.timeout", click.FloatRange(min=0),
+                "Stop with an error when a batch takes longer; 0 waits for ever.", "SECONDS"),
     SettingFlag("--sampling", "sampling.mode", _choices(SamplingConfig, "mode"),
                 "Share of each data set in an epoch: every window once, as many windows of each data set, or shares "
                 "by the data sets' weights."),
@@ -65,7 +72,9 @@ def setting_flags(command: Command) -> Command:
     """Give a command every flag of :data:`SETTING_FLAGS`."""
     for flag in reversed(SETTING_FLAGS):
         text = f"{flag.text} [{flag.field}]"
-        command = click.option(flag.name, flag.parameter, type=flag.kind, metavar=flag.metavar, help=text)(command)
+        command = click.option(
+            flag.name, flag.parameter, type=flag.kind, metavar=flag.metavar, default=None, help=text
+        )(command)  # fmt: skip
     return command
 
 
@@ -77,7 +86,19 @@ def overrides_of(values: Mapping[str, object]) -> list[str]:
     values
         click's argument → value, None where the flag was not given.
     """
-    return [f"{f.field}={values[f.parameter]}" for f in SETTING_FLAGS if values[f.parameter] is not None]
+    given = {f.field: values[f.parameter] for f in SETTING_FLAGS if values[f.parameter] is not None}
+    if given.get("loader.timeout") == 0:
+        given["loader.timeout"] = "null"
+    return [f"{field}={value}" for field, value in given.items()]
+
+
+def source_option(command: Command) -> Command:
+    """Give a command ``--source``: where stores lie that the configuration does not name."""
+    return click.option(
+        "--source", type=click.Choice(get_args(Source)), default=None,
+        help="Where stores lie that are not named: storage.local.root or storage.s3 of ~/hydro_setting.yml; default is "
+        "its storage.default_source. With cloud, relative names in a configuration lie there too. [storage.source]",
+    )(command)  # fmt: skip
 
 
 def split_names(text: str | None) -> list[str] | None:

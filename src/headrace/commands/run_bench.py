@@ -12,10 +12,11 @@ import click
 from rich.console import Console
 
 from headrace.commands.bench_table import bench_table, quality_table
-from headrace.commands.cloud import refuse_cloud
+from headrace.commands.configuration import read_config
 from headrace.commands.loaders import with_fixed_budget
+from headrace.commands.options import NO_WORKER
 from headrace.commands.output_file import refuse_unwritable
-from headrace.commands.run_setup import ensure_index, index_of, read_config
+from headrace.commands.run_setup import ensure_index, index_of
 from headrace.commands.terminal import make_console
 from headrace.index_place import IndexPath
 from headrace.loader import Index, WindowLoader
@@ -23,11 +24,9 @@ from headrace.loader.bench import advice, run_bench
 from headrace.loader.machine import hardware, versions
 from headrace.schemas.config import Config, Split
 from headrace.schemas.config_io import config_digest
+from headrace.schemas.hydro_setting import Source
 from headrace.trainer.device import choose_device
 from headrace.trainer.training_step import TrainingStep, fresh_step
-
-_ROUNDS_AHEAD = 1
-"""Rounds that the loader prepares before the one it serves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +35,8 @@ class BenchRequest:
 
     Parameters
     ----------
-    config_file, index_folder, datasets, overrides
-        As for ``train``; one of the first two is there.
-    cloud
-        Whether object stores are asked for.
+    config_file, index_folder, datasets, overrides, source
+        As for ``train``; one of the first three is there.
     split
         Windows to serve.
     max_basins
@@ -48,22 +45,19 @@ class BenchRequest:
         Batches to time.
     compute
         Whether to train a model on each batch.
-    prefetch_factor
-        Rounds to read ahead.
     cuda_prefetch
-        Whether batches are asked to be brought to the GPU ahead of use.
+        Whether the command line asks that batches are brought to the GPU ahead of use.
     """
 
     config_file: Path | None
     index_folder: IndexPath | None
     datasets: Sequence[str] | None
     overrides: Sequence[str]
-    cloud: bool
+    source: Source | None
     split: Split
     max_basins: int | None
     steps: int
     compute: bool
-    prefetch_factor: int
     cuda_prefetch: bool
 
 
@@ -102,8 +96,9 @@ def run(request: BenchRequest, *, json_out: Path | None, as_json: bool) -> None:
 
 
 def _measure(request: BenchRequest, console: Console) -> dict[str, Any]:
-    config = read_config(request.config_file, request.index_folder, request.overrides, request.datasets)
-    refuse_cloud(config, asked=request.cloud)
+    config = read_config(
+        request.config_file, request.index_folder, request.overrides, request.datasets, request.source
+    )  # fmt: skip
     device = str(choose_device(config.train.device))
     config = with_fixed_budget(config)
     folder = ensure_index(config, request.index_folder, console)
@@ -118,6 +113,7 @@ def _measure(request: BenchRequest, console: Console) -> dict[str, Any]:
                 basins=basins, shuffle=True, drop_last=False, num_workers=config.loader.num_workers,
                 cache_dir=config.loader.cache_dir, cache_limit=config.loader.cache_limit,
                 device_memory_budget=config.loader.device_memory_budget,
+                prefetch_factor=config.loader.prefetch_factor, cuda_prefetch=config.loader.cuda_prefetch,
                 cuda_prefetch_batches=config.loader.cuda_prefetch_batches, timeout=config.loader.timeout,
                 weights={name: dataset.weight for name, dataset in config.datasets.items()},
             )  # fmt: skip
@@ -142,7 +138,7 @@ def _measure(request: BenchRequest, console: Console) -> dict[str, Any]:
             "num_workers": workers,
             "memory_budget_bytes": config.loader.memory_budget,
             "cache_dir": config.loader.cache_dir,
-            "rounds_ahead": _ROUNDS_AHEAD,
+            "rounds_ahead": config.loader.prefetch_factor,
             "device": device,
             "seed": config.loader.seed,
             "normalization": config.normalization.method,
@@ -169,10 +165,10 @@ def _first_basins(index: Index, config: Config, split: Split, most: int | None) 
 
 
 def _notes(request: BenchRequest, device: str) -> list[str]:
-    """Say which flags changed nothing."""
+    """Say which flags did not do what their names promise."""
     notes = []
-    if request.prefetch_factor != _ROUNDS_AHEAD:
-        notes.append(f"--prefetch-factor {request.prefetch_factor}: this version always reads one round ahead.")
+    if "loader.num_workers=0" in request.overrides:
+        notes.append(NO_WORKER)
     if request.cuda_prefetch and device == "cpu":
         notes.append("--cuda-prefetch: batches stay on the CPU, so nothing is copied ahead.")
     return notes
