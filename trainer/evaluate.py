@@ -19,6 +19,7 @@ from headrace.trainer.model import LSTMModel
 from headrace.trainer.predictions import PredictionWriter
 from headrace.trainer.protocols import Batch, Loader, Progress, Silent, TargetUnits, describe_windows
 from headrace.trainer.run_folder import write_csv
+from headrace.trainer.series_scores import score_predictions
 from headrace.trainer.time_axis import TimeAxis
 
 
@@ -130,7 +131,9 @@ def evaluate(
                     samples_per_second=num_windows / (clock - started),
                     wait_share=waited / (clock - started),
                 )
-        rows = metrics.rows(None if members is None else _counted(loader, members))
+        # Behind the pass: the store has every series whole, in whatever order its steps came.
+        series = score_predictions(predictions, loader.dataset_ids, loader.basin_ids, loader.y_names, times)
+        rows = metrics.rows(series, None if members is None else _counted(loader, members))
         write_csv(out_dir / "metrics.csv", METRIC_COLUMNS, [format_row(row) for row in rows])
     finally:
         progress.finish()

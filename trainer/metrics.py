@@ -1,11 +1,7 @@
-"""NSE, KGE, RMSE and bias per basin and target, streamed: batches go in, a table comes out, no series is kept.
+"""Scores of every basin, data set and target: batches go in, a table comes out.
 
-Formulas, with o observed, s simulated over the observed steps, μ mean, σ population std:
-
-    NSE    1 - Σ(s - o)² / Σ(o - μ_o)²                          Nash and Sutcliffe (1970), 10.1016/0022-1694(70)90255-6
-    KGE    1 - √((r - 1)² + (α - 1)² + (β - 1)²)                 Gupta et al. (2009), 10.1016/j.jhydrol.2009.08.003
-           r = Pearson's correlation, α = σ_s / σ_o, β = μ_s / μ_o
-    RMSE   √(mean (s - o)²)            bias  μ_s - μ_o            pbias  100 Σ(s - o) / Σo, percent
+What moments tell (:mod:`headrace.trainer.scores`) is streamed, no series is kept. What needs a whole series
+(:mod:`headrace.trainer.series_scores`) is handed in when the table is made.
 """
 
 from collections.abc import Sequence
@@ -16,81 +12,8 @@ from numpy.typing import NDArray
 
 from headrace.trainer.pair_moments import PairMoments
 from headrace.trainer.protocols import count_basins
-
-ZERO_MEAN_TOLERANCE = 1e-6
-"""A mean below this share of the largest magnitude is zero: values come back from float32 normalisation."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scores:
-    """Scores of N series; NaN where undefined, and ``note`` says why.
-
-    Parameters
-    ----------
-    count
-        int64 [N], observed steps.
-    nse, kge, kge_r, kge_alpha, kge_beta, rmse, bias, pbias
-        float64 [N]. ``rmse`` and ``bias`` in the values' units, ``pbias`` in percent, the rest without unit.
-    note
-        N texts: empty, or reasons joined by ``;``: ``no_observations``, ``constant_observations``,
-        ``constant_simulation``, ``zero_mean_observations``.
-    """
-
-    count: NDArray[np.int64]
-    nse: NDArray[np.float64]
-    kge: NDArray[np.float64]
-    kge_r: NDArray[np.float64]
-    kge_alpha: NDArray[np.float64]
-    kge_beta: NDArray[np.float64]
-    rmse: NDArray[np.float64]
-    bias: NDArray[np.float64]
-    pbias: NDArray[np.float64]
-    note: list[str]
-
-
-def compute_scores(moments: PairMoments) -> Scores:
-    """Return the scores that follow from moments."""
-    empty = moments.count == 0
-    flat_obs = ~empty & (moments.obs_low == moments.obs_high)
-    flat_sim = ~empty & (moments.sim_low == moments.sim_high)
-    extremes = (moments.obs_low, moments.obs_high, moments.sim_low, moments.sim_high)
-    magnitude = np.max([np.abs(np.where(empty, 0.0, values)) for values in extremes], axis=0)
-    zero_mean = ~empty & (np.abs(moments.obs_mean) <= ZERO_MEAN_TOLERANCE * magnitude)
-
-    def ratio(
-        above: NDArray[np.float64], below: NDArray[np.float64], undefined: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        return np.where(undefined, np.nan, above / np.where(undefined, 1.0, below))
-
-    no_spread = empty | flat_obs
-    nse = 1.0 - ratio(moments.squared_error, moments.obs_m2, no_spread)
-    r = ratio(moments.co_moment, np.sqrt(moments.obs_m2 * moments.sim_m2), no_spread | flat_sim)
-    # A constant simulation has α = 0 exactly, whatever rounding left in its sum of squares.
-    alpha = ratio(np.sqrt(np.where(flat_sim, 0.0, moments.sim_m2)), np.sqrt(moments.obs_m2), no_spread)
-    beta = ratio(moments.sim_mean, moments.obs_mean, empty | zero_mean)
-    bias = np.where(empty, np.nan, moments.sim_mean - moments.obs_mean)
-    reasons = {
-        "no_observations": empty,
-        "constant_observations": flat_obs,
-        "constant_simulation": flat_sim,
-        "zero_mean_observations": zero_mean,
-    }
-    note = [""] * len(moments.count)
-    for reason, holds in reasons.items():
-        for i in np.flatnonzero(holds):
-            note[i] = f"{note[i]};{reason}" if note[i] else reason
-    return Scores(
-        count=moments.count,
-        nse=nse,
-        kge=1.0 - np.sqrt((r - 1.0) ** 2 + (alpha - 1.0) ** 2 + (beta - 1.0) ** 2),
-        kge_r=r,
-        kge_alpha=alpha,
-        kge_beta=beta,
-        rmse=np.sqrt(ratio(moments.squared_error, moments.count.astype(np.float64), empty)),
-        bias=bias,
-        pbias=100.0 * ratio(moments.sim_mean - moments.obs_mean, moments.obs_mean, empty | zero_mean),
-        note=note,
-    )
+from headrace.trainer.scores import compute_scores
+from headrace.trainer.series_scores import SERIES_SCORE_NAMES, SeriesScores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +22,8 @@ class MetricRow:
 
     ``scope`` is ``basin``, ``dataset`` or ``all``. A data set's or the whole's scores are medians over the basins for
     which they are defined, ``count`` is the sum of theirs, and ``nse_pooled`` is the NSE of all their steps taken as
-    one series. ``note`` gives the reasons for what is undefined, with the number of basins where there are several.
+    one series. ``note`` gives the reasons for what is undefined, and remarks on how a score came about, with the number
+    of basins where there are several; docs/evaluation.md lists them.
     """
 
     scope: str
@@ -115,12 +39,16 @@ class MetricRow:
     rmse: float
     bias: float
     pbias: float
+    fhv: float
+    flv: float
+    peak_timing: float
     nse_pooled: float
     note: str
 
 
 METRIC_COLUMNS = tuple(field.name for field in fields(MetricRow))
-SCORE_NAMES = ("nse", "kge", "kge_r", "kge_alpha", "kge_beta", "rmse", "bias", "pbias")
+MOMENT_SCORE_NAMES = ("nse", "kge", "kge_r", "kge_alpha", "kge_beta", "rmse", "bias", "pbias")
+SCORE_NAMES = (*MOMENT_SCORE_NAMES, *SERIES_SCORE_NAMES)
 
 
 def median(values: NDArray[np.float64]) -> float:
@@ -175,17 +103,18 @@ class StreamingMetrics:
         """Return float64 [K, Vy], the NSE of every basin, NaN where undefined."""
         return compute_scores(self.moments).nse.reshape(-1, len(self._y_names))
 
-    def rows(self, members: NDArray[np.bool_] | None = None) -> list[MetricRow]:
+    def rows(self, series: SeriesScores | None = None, members: NDArray[np.bool_] | None = None) -> list[MetricRow]:
         """Return the table: every basin, then every data set, then all, targets in their order within each.
 
         Parameters
         ----------
+        series
+            What needs whole series, of K · Vy series, basin-major; None leaves these columns empty.
         members
             bool [K], basins that count; None counts all.
         """
         counted = np.ones(int(self._first_basin[-1]), dtype=bool) if members is None else members
-        scores = compute_scores(self.moments)
-        columns = {name: getattr(scores, name).tolist() for name in ("count", *SCORE_NAMES)}
+        columns, notes = self._columns(series)
         num_targets = len(self._y_names)
         basins = [(d, b) for d, ids in enumerate(self._basin_ids) for b in range(len(ids))]
         rows = [
@@ -194,20 +123,35 @@ class StreamingMetrics:
                 dataset_id=self._dataset_ids[d],
                 basin_id=self._basin_ids[d][b],
                 target=target,
+                count=int(self.moments.count[k * num_targets + v]),
                 nse_pooled=float("nan"),
-                note=scores.note[k * num_targets + v],
-                **{name: values[k * num_targets + v] for name, values in columns.items()},
+                note=notes[k * num_targets + v],
+                **{name: float(values[k * num_targets + v]) for name, values in columns.items()},
             )
             for k, (d, b) in enumerate(basins)
             if counted[k]
             for v, target in enumerate(self._y_names)
         ]
         owner = np.repeat(np.arange(len(self._dataset_ids)), np.diff(self._first_basin))
-        rows += self._summary("dataset", scores, np.where(counted, owner, -1), list(self._dataset_ids))
-        return rows + self._summary("all", scores, np.where(counted, 0, -1), [""])
+        rows += self._summary("dataset", columns, notes, np.where(counted, owner, -1), list(self._dataset_ids))
+        return rows + self._summary("all", columns, notes, np.where(counted, 0, -1), [""])
+
+    def _columns(self, series: SeriesScores | None) -> tuple[dict[str, NDArray[np.float64]], list[str]]:
+        """Return score → float64 [K · Vy], and as many notes."""
+        scores = compute_scores(self.moments)
+        series = SeriesScores.undefined(len(scores.note)) if series is None else series
+        columns = {name: getattr(scores, name) for name in MOMENT_SCORE_NAMES}
+        columns |= {name: getattr(series, name) for name in SERIES_SCORE_NAMES}
+        notes = [";".join(filter(None, pair)) for pair in zip(scores.note, series.note, strict=True)]
+        return columns, notes
 
     def _summary(
-        self, scope: str, scores: Scores, group_of_basin: NDArray[np.int64], names: list[str]
+        self,
+        scope: str,
+        columns: dict[str, NDArray[np.float64]],
+        notes: list[str],
+        group_of_basin: NDArray[np.int64],
+        names: list[str],
     ) -> list[MetricRow]:
         num_targets = len(self._y_names)
         series_group = (group_of_basin[:, None] * num_targets + np.arange(num_targets)).ravel()
@@ -224,10 +168,10 @@ class StreamingMetrics:
                         dataset_id=name,
                         basin_id="",
                         target=target,
-                        count=int(scores.count[member].sum()),
+                        count=int(self.moments.count[member].sum()),
                         nse_pooled=float(pooled.nse[group * num_targets + v]),
-                        note=_tally([scores.note[i] for i in member]),
-                        **{score: median(getattr(scores, score)[member]) for score in SCORE_NAMES},
+                        note=_tally([notes[i] for i in member]),
+                        **{score: median(values[member]) for score, values in columns.items()},
                     )
                 )
         return rows

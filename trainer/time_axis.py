@@ -35,6 +35,20 @@ class TimeAxis:
                 f"a time axis is one row of integers, got {self.values.dtype} of shape {self.values.shape}"
             )
 
+    def ticks(self) -> NDArray[np.int64]:
+        """Return int64 [T]: how many steps each value lies after the first, missing ones included."""
+        ticks: NDArray[np.int64] = (self.values - self.values[:1]) // self._step()
+        return ticks
+
+    def step_seconds(self) -> float:
+        """Return the length of a step in seconds; that of one unit for an axis of a single value."""
+        first, second = cftime.num2date(np.array([0, self._step()]), self.units, self.calendar)
+        return float((second - first).total_seconds())
+
+    def _step(self) -> int:
+        """Return the step in ``units``: the smallest distance of neighbours, because gaps are longer."""
+        return int(np.diff(self.values).min()) if len(self.values) > 1 else 1
+
     def dates(self, steps: slice = slice(None)) -> NDArray[np.datetime64]:
         """Return datetime64[s] dates of some steps, for axis labels.
 

@@ -46,6 +46,10 @@ def test_scores_predictions_and_pictures_of_the_whole_split(trained):
     # Data set one: 20 days in each of 3 basins; two: 10 days in each of 2.
     assert [row["count"] for row in basins] == ["20", "20", "20", "10", "10"]
     assert [row["dataset_id"] for row in rows if row["scope"] == "dataset"] == ["one", "two"]
+    # 2 % of so few days is no day: said in the row, and on the terminal.
+    assert all(row["fhv"] == "" and "too_few_high_flows" in row["note"] for row in basins)
+    assert "remarks      one streamflow, basins: " in outcome.out
+    assert "too_few_high_flows: 3" in outcome.out
     pictures = {path.name for path in (trained / "evaluation" / "test" / "plots").iterdir()}
     assert pictures == {"nse_cdf.png", "hydrographs_one_streamflow.png", "hydrographs_two_streamflow.png"}
     assert "80 windows" in outcome.out

@@ -13,7 +13,8 @@ from headrace.schemas.windows import WindowSpec
 from headrace.trainer import predictions as predictions_module
 from headrace.trainer.evaluate import PredictionError, evaluate
 from headrace.trainer.metrics import METRIC_COLUMNS
-from headrace.trainer.model import ModelConfig, build_model
+from headrace.trainer.model import build_model
+from headrace.trainer.model_config import ModelConfig
 from headrace.trainer.run_folder import read_csv
 from headrace.trainer.time_axis import TimeAxis
 
@@ -106,6 +107,14 @@ def test_scores_are_those_of_the_stored_series(tmp_path):
         expected = 1 - np.sum((sim - obs)[seen] ** 2) / np.sum((obs[seen] - obs[seen].mean()) ** 2)
         assert float(row["nse"]) == pytest.approx(expected, rel=1e-6)
         assert int(row["count"]) == seen.sum()
+        # Of 26 to 34 steps the highest 2 % are one step, of fewer none.
+        high = (row["fhv"], row["note"])
+        if seen.sum() < 26:
+            assert high[0] == ""
+            assert "too_few_high_flows" in high[1]
+        else:
+            assert float(high[0]) == pytest.approx(100 * (sim[seen].max() / obs[seen].max() - 1), rel=1e-5)
+    assert {bool(row["fhv"]) for row in rows} == {True, False}
 
 
 def test_empty_parts_are_not_stored(tmp_path, monkeypatch):

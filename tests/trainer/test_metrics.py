@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.trainer.metrics import METRIC_COLUMNS, StreamingMetrics, compute_scores, format_row, median
+from headrace.trainer.metrics import METRIC_COLUMNS, StreamingMetrics, format_row, median
 from headrace.trainer.pair_moments import PairMoments
+from headrace.trainer.scores import compute_scores
+from headrace.trainer.series_scores import SeriesScores
 
 
 def reference(obs, sim):
@@ -137,6 +139,29 @@ def test_a_data_set_counts_why_basins_are_undefined():
     summary = next(row for row in metrics.rows() if row.scope == "dataset")
     assert summary.note == "constant_observations: 1; no_observations: 2"
     assert summary.nse == pytest.approx(0.5)
+
+
+def test_scores_of_whole_series_join_the_table_with_their_medians_and_reasons():
+    metrics = StreamingMetrics(["a", "b"], [["1", "2", "3"], ["4"]], ["q"])
+    basin = np.array([0, 0, 1, 1, 2, 2])
+    values = np.array([1.0, 2.0, 3.0, 3.0, 5.0, 7.0])[:, None]
+    metrics.update(np.zeros(6, int), basin, values, values)
+    series = SeriesScores(
+        fhv=np.array([1.0, 5.0, np.nan, np.nan]),
+        flv=np.array([-2.0, np.nan, np.nan, np.nan]),
+        peak_timing=np.array([0.0, 1.0, 2.0, np.nan]),
+        note=["", "constant_low_flows", "too_few_high_flows;constant_low_flows", ""],
+    )
+    rows = {(row.scope, row.dataset_id, row.basin_id): row for row in metrics.rows(series)}
+    assert rows["basin", "a", "2"].note == "constant_observations;constant_simulation;constant_low_flows"
+    assert [rows["basin", "a", name].fhv for name in "12"] == [1.0, 5.0]
+    summary = rows["dataset", "a", ""]
+    assert (summary.fhv, summary.flv, summary.peak_timing) == (3.0, -2.0, 1.0)
+    assert "too_few_high_flows: 1" in summary.note
+    assert "constant_low_flows: 2" in summary.note
+    assert rows["basin", "b", "4"].note == "no_observations"
+    only = metrics.rows(series, np.array([False, True, False, True]))
+    assert [row.fhv for row in only if row.scope == "all"] == [5.0]
 
 
 def test_undefined_is_an_empty_cell():

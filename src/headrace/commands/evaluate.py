@@ -32,9 +32,9 @@ def evaluate_command(
       headrace evaluate runs/first                                  # the test periods, best epoch
       headrace evaluate runs/first --split valid --checkpoint last
 
-    Goes to RUN/evaluation/SPLIT: metrics.csv (NSE, KGE, RMSE, bias, … of every basin, medians per data set),
-    predictions.zarr (simulated and observed, basin × time, opens in xarray) and plots/. Results of an earlier
-    evaluation of the split are replaced.
+    Goes to RUN/evaluation/SPLIT: metrics.csv (NSE, KGE and its parts, RMSE, bias, FHV, FLV, peak timing of every
+    basin, medians per data set), predictions.zarr (simulated and observed, basin × time, opens in xarray) and
+    plots/. Results of an earlier evaluation of the split are replaced. What is undefined for some basins is named.
 
     Exit codes: 2 no such run or split, 3 a store cannot be read, 4 index or store changed since the training,
     or the index is of another configuration.
@@ -53,6 +53,9 @@ def evaluate_command(
     )
     title = f"{split}, {done.evaluation.num_windows:,} windows: medians over basins"
     make_console().print(score_table(done.evaluation.rows, done.units, title))
+    for row in done.evaluation.rows:
+        if row.scope == "dataset" and row.note:
+            click.echo(f"remarks      {row.dataset_id} {row.target}, basins: {row.note}")
     click.echo(f"scores       {done.evaluation.metrics}")
     click.echo(f"predictions  {done.evaluation.predictions}")
     click.echo(f"pictures     {done.folder / 'plots'}")
