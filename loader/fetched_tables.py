@@ -38,6 +38,7 @@ class FetchedTables:
 
     def __init__(self, folder: ObjectFolder, manifest: IndexManifest) -> None:
         self.connection = duckdb.connect(":memory:")
+        self._empty = duckdb.connect(":memory:", config={"threads": 1})
         self._folder = folder
         self._waiting = {name: manifest.tables[name] for name in TABLES}
         self._place = Path(tempfile.mkdtemp(prefix="headrace-index-"))
@@ -46,7 +47,7 @@ class FetchedTables:
 
     def read_by(self, text: str) -> set[str]:
         """Return the tables and views that a query names."""
-        return names_in(self.connection, text, NAMES)
+        return names_in(self._empty, text, NAMES)
 
     def provide(self, names: Iterable[str]) -> None:
         """Fetch tables.
@@ -76,6 +77,7 @@ class FetchedTables:
     def close(self) -> None:
         """Close the connection and remove what was fetched."""
         self.connection.close()
+        self._empty.close()
         self._remove()
 
     def _file(self, name: str) -> Path:

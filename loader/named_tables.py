@@ -11,13 +11,14 @@ _CATALOGUE = re.compile(
 """What asks for the tables themselves rather than for their rows."""
 
 
-def names_in(connection: duckdb.DuckDBPyConnection, text: str, known: Collection[str]) -> set[str]:
+def names_in(empty: duckdb.DuckDBPyConnection, text: str, known: Collection[str]) -> set[str]:
     """Return those of some tables and views that a query may read: all that it does, now and then more.
 
     Parameters
     ----------
-    connection
-        Parses the query; runs nothing.
+    empty
+        A connection without any table, which parses the query and runs nothing: of one over a Parquet file DuckDB tells
+        no names.
     text
         One or several statements.
     known
@@ -28,8 +29,8 @@ def names_in(connection: duckdb.DuckDBPyConnection, text: str, known: Collection
     if _CATALOGUE.search(text):
         return named or set(known)
     try:
-        statements = connection.extract_statements(text)
-        read = {name.lower() for s in statements for name in connection.get_table_names(s.query)}
+        statements = empty.extract_statements(text)
+        read = {name.lower() for s in statements for name in empty.get_table_names(s.query)}
     except duckdb.Error:
         # DuckDB looks names up while it parses some queries (JOIN … USING, CREATE VIEW), and then wants the columns.
         return named
