@@ -5,7 +5,7 @@ Only metadata is read here. One process owns the connection, and it is used befo
 
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import cftime
 import duckdb
@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from headrace.index_content import read_index_manifest, remote_folder
 from headrace.index_place import IndexPath, index_path
+from headrace.loader.coverage_plot import plot_coverage
 from headrace.loader.fetched_tables import FetchedTables
 from headrace.loader.freshness import warn_if_stale
+from headrace.loader.notebook import index_html
 from headrace.loader.queries import run_query
 from headrace.loader.sql import query
 from headrace.loader.tables import LocalTables, Tables, damaged
@@ -28,6 +30,9 @@ from headrace.schemas.manifest import IndexManifest
 from headrace.schemas.storage_config import StorageConfig
 from headrace.schemas.time_axis import TimeAxis, axis_from_rows
 from headrace.schemas.views import VIEWS, view_statements
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _NUMPY_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
 
@@ -84,6 +89,10 @@ class Index:
         found = self._fetch("windows", split=split, dataset_ids=self.dataset_ids)
         stride = pa.array(np.full(found.num_rows, self.config.window.stride, dtype=np.int32))
         return found.select(["dataset_id", "basin_id", "start", "stop", "num_windows"]).append_column("stride", stride)
+
+    def summary(self) -> pa.Table:
+        """Return basins, windows and dropped windows per data set and split, with first and last day of the targets."""
+        return self._fetch("summary", datasets=self.dataset_ids, splits=list(SPLITS))
 
     def stats(self) -> pa.Table:
         """Return the table ``stats``: scope, dataset_id, basin, variable, count, mean, std, min, max."""
@@ -160,6 +169,27 @@ class Index:
             return seconds.astype("datetime64[s]")
         return np.asarray(cftime.num2date(seconds, EPOCH, calendar=axis.calendar), dtype=object)
 
+    def plot_coverage(
+        self, dataset: str | None = None, variable: str | None = None, ax: "Axes | None" = None
+    ) -> "Axes":
+        """Draw the observed share of each basin (rows) and calendar year (columns) as a heat map.
+
+        Parameters
+        ----------
+        dataset
+            None draws all data sets, each as a band.
+        variable
+            An input or target; None takes all together. Data sets that lack it are left out.
+        ax
+            Axes of Matplotlib to draw into; None makes a figure.
+
+        Raises
+        ------
+        ConfigError
+            There is no such data set or variable.
+        """
+        return plot_coverage(self, dataset, variable, ax)
+
     def fetch(self, name: str, **parameters: object) -> pa.Table:
         """Run one of the package's named queries with bound parameters."""
         return self._fetch(name, **parameters)
@@ -198,7 +228,11 @@ class Index:
 
     def __repr__(self) -> str:
         """Name the folder, the data sets and the digest."""
-        return f"Index({str(self.path)!r}, datasets={self.dataset_ids}, digest={self.manifest.index_digest})"
+        return f"Index({str(self.path)!r}, datasets={list(self.config.datasets)}, digest={self.manifest.index_digest})"
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the same, and the windows of each data set and split."""
+        return index_html(self)
 
 
 def check_split(split: str) -> Split:

@@ -12,12 +12,12 @@ import torch
 from headrace.loader.arguments import check_process, opened, whole_number
 from headrace.loader.assemble import Engine, assemble, replan
 from headrace.loader.batch import Batch
-from headrace.loader.budget import human_nbytes
 from headrace.loader.catalog import Index
 from headrace.loader.device import Transfer, choose_transfer
 from headrace.loader.epochs import epoch_totals
 from headrace.loader.gather import batches_together
 from headrace.loader.joint import Joint
+from headrace.loader.notebook import loader_html, loader_line
 from headrace.loader.partition import BatchCuts, cut_epoch
 from headrace.loader.progress import Progress
 from headrace.loader.rounds import RoundQueue
@@ -266,11 +266,7 @@ class WindowLoader(ServedSplit):
         """Close the loader."""
         self.close()
 
-    def __repr__(self) -> str:
-        """Say what is served and how."""
-        how = f"{'resident' if self.resident else 'in rounds'}, {human_nbytes(self.spill_nbytes)} on disk"
-        shape = f"batches={len(self)}, batch_size={self.batch_size}, x={self.x_names}, y={self.y_names}"
-        return f"WindowLoader(split={self.split!r}, windows={self.num_windows}, {shape}, {how})"
+    __repr__, _repr_html_ = loader_line, loader_html
 
     def _cuts(self, first: tuple[int, ...] | None = None) -> BatchCuts:
         return cut_epoch(
