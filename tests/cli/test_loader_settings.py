@@ -82,17 +82,23 @@ def test_timeout_workers_and_batch_size_are_the_loaders(opened):
 
 
 def test_memory_of_the_device_and_batches_ahead_decide_the_way_there(opened, chosen):
-    opened("loader.device_memory_budget=12KiB", "loader.cuda_prefetch_batches=5")
-    assert [(a["budget_nbytes"], a["ahead"]) for a in chosen] == [(12 * 1024, 5)]
+    opened("loader.device_memory_budget=12KiB", "loader.cuda_prefetch_batches=5", "loader.prefetch_factor=3")
+    opened("loader.cuda_prefetch=false")
+    assert [(a["budget_nbytes"], a["ahead"], a["num_pools"], a["prefetch"]) for a in chosen] == [
+        (12 * 1024, 5, 4, True), (None, 2, 2, False),
+    ]  # fmt: skip
 
 
 def test_bench_takes_them_from_its_flags(built, chosen):
     outcome = run_headrace(
         "bench", "--index", built / "index", "--device", "cpu", "--steps", "1", "--json",
-        "--cuda-prefetch-batches", "5", "--set", "loader.device_memory_budget=12KiB",
+        "--cuda-prefetch-batches", "5", "--no-cuda-prefetch", "--prefetch-factor", "2",
+        "--set", "loader.device_memory_budget=12KiB",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
-    assert [(a["budget_nbytes"], a["ahead"]) for a in chosen] == [(12 * 1024, 5)]
+    assert [(a["budget_nbytes"], a["ahead"], a["num_pools"], a["prefetch"]) for a in chosen] == [
+        (12 * 1024, 5, 3, False),
+    ]  # fmt: skip
     assert "stay on the CPU" in outcome.out
 
 

@@ -78,7 +78,10 @@ def test_a_run_folder_holds_all_that_help_promises(built, tmp_path):
     [
         (["--batch-size", "16"], lambda loader: loader.batch_size == 16),
         (["--num-workers", "2"], lambda loader: loader.num_workers == 2),
+        (["--num-workers", "0"], lambda loader: loader.num_workers == 1),
         (["--dataloader-timeout", "7.5"], lambda loader: loader.timeout == 7.5),
+        (["--set", "loader.timeout=5", "--dataloader-timeout", "0"], lambda loader: loader.timeout is None),
+        (["--prefetch-factor", "3"], lambda loader: loader.serving.num_pools == 4),
         (["--memory-budget", "2400"], lambda loader: not loader.resident),
         (["--dataset-id", "two"], lambda loader: loader.dataset_ids == ["two"]),
         (["--max-batches-per-epoch", "2"], lambda loader: len(loader) == 2),
@@ -104,6 +107,10 @@ def test_a_run_folder_holds_all_that_help_promises(built, tmp_path):
 def test_a_flag_reaches_the_loader(built, tmp_path, loaders, arguments, seen):
     train(built, tmp_path / "run", "--train-epochs", "1", *arguments)
     assert seen(loaders["train"])
+
+
+def test_no_reader_thread_is_one_and_said(built, tmp_path):
+    assert "one thread of this process reads" in train(built, tmp_path / "run", "--num-workers", "0").out
 
 
 def test_policies_decide_which_windows_are_trained_on(built, tmp_path, loaders):
@@ -152,9 +159,11 @@ def test_every_setting_flag_is_recorded_under_the_field_its_help_names(built, tm
         "--device": "cpu", "--num-workers": 2, "--dataloader-timeout": 30.0, "--sampling": "weighted_by_sample",
         "--normalization": "standard", "--normalization-scope": "per_basin", "--missing-policy": "drop",
         "--target-nan-policy": "drop_all_nan", "--memory-budget": 10**6, "--cuda-prefetch-batches": 5,
+        "--prefetch-factor": 2,
     }  # fmt: skip
+    train(built, tmp_path / "run", "--no-cuda-prefetch", *(str(part) for pair in given.items() for part in pair))
+    given["--cuda-prefetch/--no-cuda-prefetch"] = False
     assert set(given) == {flag.name for flag in SETTING_FLAGS}
-    train(built, tmp_path / "run", *(str(part) for pair in given.items() for part in pair))
     config = yaml.safe_load((tmp_path / "run" / "config.yml").read_text())
     help_text = " ".join(run_headrace("train", "--help").out.split())
     for flag in SETTING_FLAGS:

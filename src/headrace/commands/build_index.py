@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from headrace.commands.configuration import read_config
 from headrace.commands.index_argument import INDEX
 from headrace.commands.options import source_option, split_names
 from headrace.index_place import IndexPath
@@ -82,6 +81,7 @@ def build_index_command(
     source: Source | None,
 ) -> None:
     """Build an index and print what it holds."""
+    from headrace.commands.configuration import read_config
     from headrace.indexer import build_index  # importing Dask takes a second that --help need not wait for
     from headrace.indexer.progress import progress_for
     from headrace.indexer.summary import print_summary
