@@ -1,7 +1,7 @@
 """When the fault-injecting proxy makes which fault: the same in every run, however threads happen to meet.
 
 Whether a rule strikes is drawn from (seed, rule, request, number of the attempt at that request), never from the order
-in which requests arrive, except where a rule counts (`every`, `times`).
+in which requests arrive, except where a rule counts (`every`, `times`), nor from the name of the bucket.
 """
 
 import random
@@ -125,7 +125,7 @@ class Chooser:
 
     def choose(self, method: str, key: str, query: str, byte_range: str) -> tuple[float, Rule | None]:
         """Return the seconds to wait before answering, and the rule that strikes, if any."""
-        request = f"{method} {key}?{query} {byte_range}"
+        request = f"{method} {key.partition('/')[2]}?{query} {byte_range}"
         delay, chosen = 0.0, None
         with self._lock:
             self._attempts[request] += 1
