@@ -79,7 +79,7 @@ def look_at_attributes(config: Config, dataset_id: str, problems: Problems) -> A
             )
         )
     uri = settings.attributes
-    group = open_group(uri, key=f"{key}.attributes")
+    group = open_group(uri, config.storage, key=f"{key}.attributes")
     seen = look_at(group, uri, "attributes", BASIN_DIM, "basin")
     ids = read_basin_ids(group, uri, id_width=settings.id_width, key=key)
     snapshots = [replace(seen, content=ids_content(ids))]

@@ -20,13 +20,12 @@ from headrace.indexer.inventory import take_inventory
 from headrace.indexer.parts import finished_units, read_units, to_table
 from headrace.indexer.read_unit import scan_unit
 from headrace.indexer.units import PlannedVariable, ScanPlan, ScanUnit, plan_scan, refuse_absent
-from headrace.open_store import open_group
 from headrace.schemas.config import Config
 from headrace.schemas.errors import ConfigError, SourceError, StaleIndexError
 from headrace.schemas.manifest import PARTS_FOLDER, IndexManifest
 from headrace.schemas.storage_config import StorageConfig
 from headrace.staleness import Change, IndexedDataset, find_all_changes, snapshots_of, stale_message
-from headrace.store import BASIN_DIM, TIME_DIM, open_array
+from headrace.store import StoredArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +159,9 @@ def _check(kept: _Kept, verify: int) -> IndexCheck:
     parts = kept.here / PARTS_FOLDER
     found = finished_units(parts, accept_errors=config.missing.on_bad_chunk == "missing")
     chunks = pq.read_table(kept.table("chunks"))
-    stale = tuple(s for v in now.plan.variables if (s := _stale(v, found, chunks)) is not None)
+    arrays = {(d.dataset_id, v.name): v.stored for d in now.inventory.datasets for v in d.series()}
+    planned = [(v, arrays[v.dataset_id, v.variable]) for v in now.plan.variables]
+    stale = tuple(s for v, array in planned if array and (s := _stale(v, array, found, chunks)) is not None)
     units = [u for bundle in now.plan.bundles for u in bundle if u.key in found]
     sample = [units[i * len(units) // verify] for i in range(verify)] if verify < len(units) else units
     sample = sample if verify else []
@@ -179,13 +180,16 @@ def _indexed(kept: _Kept, dataset_id: str) -> IndexedDataset:
         index=kept.place,
         dataset_id=dataset_id,
         config=config.datasets[dataset_id],
+        storage=config.storage,
         tolerate_damage=config.missing.on_bad_chunk == "missing",
         arrays=snapshots_of(table("arrays")),
         table=table,
     )
 
 
-def _stale(planned: PlannedVariable, found: dict[str, str], chunks: pa.Table) -> StaleVariable | None:
+def _stale(
+    planned: PlannedVariable, stored: StoredArray, found: dict[str, str], chunks: pa.Table
+) -> StaleVariable | None:
     changed = [u for u in planned.units if u.key not in found]
     if not changed:
         return None
@@ -194,7 +198,7 @@ def _stale(planned: PlannedVariable, found: dict[str, str], chunks: pa.Table) ->
     )
     places = zip(own["basin_chunk"].to_pylist(), own["time_chunk"].to_pylist(), strict=True)
     before = dict(zip(places, own["fingerprint"].to_pylist(), strict=True))
-    reason = next(_changes(changed, before), "what its values mean, or the periods that cut it, changed")
+    reason = next(_changes(stored, changed, before), "what its values mean, or the periods that cut it, changed")
     return StaleVariable(
         dataset_id=planned.dataset_id,
         variable=planned.variable,
@@ -204,12 +208,9 @@ def _stale(planned: PlannedVariable, found: dict[str, str], chunks: pa.Table) ->
     )
 
 
-def _changes(units: Sequence[ScanUnit], before: dict[tuple[int, int], str]) -> Iterator[str]:
+def _changes(stored: StoredArray, units: Sequence[ScanUnit], before: dict[tuple[int, int], str]) -> Iterator[str]:
     """Yield the stored objects that are not as they were."""
     for unit in units:
-        stored = open_array(open_group(unit.uri), unit.uri, unit.array, dims=(BASIN_DIM, TIME_DIM))
-        if stored is None:
-            continue
         for time_chunk in range(*unit.time_chunks):
             place = (unit.basin_chunk, time_chunk)
             stat = stored.stat(*place)
@@ -221,7 +222,7 @@ def _changes(units: Sequence[ScanUnit], before: dict[tuple[int, int], str]) -> I
 
 
 def _same(unit: ScanUnit, part: str, parts: Path, config: Config) -> bool:
-    again = to_table([scan_unit(unit, config.missing.on_bad_chunk)])
+    again = to_table([scan_unit(unit, config.missing.on_bad_chunk, config.storage)])
     kept = read_units(parts, [part])
     return bool(kept.filter(pc.equal(kept["key"], unit.key)).slice(0, 1).equals(again))
 

@@ -16,7 +16,7 @@ from headrace.indexer.cluster import Workers, connected
 from headrace.indexer.memory import gate
 from headrace.indexer.parts import to_table, write_part
 from headrace.indexer.progress import Progress, Showing
-from headrace.indexer.read_unit import scan_unit
+from headrace.indexer.read_unit import fetch_unit, scan_unit
 from headrace.indexer.units import ScanUnit
 from headrace.objects import is_remote, open_folder
 from headrace.schemas.config import BadChunkPolicy
@@ -40,13 +40,13 @@ class ScanTask:
     policy
         What a chunk that cannot be decoded means.
     storage
-        How the URL is reached; the worker finds credentials for itself.
+        How stores and folder are reached if they are in buckets; the worker finds credentials for itself.
     """
 
     units: tuple[ScanUnit, ...]
     folder: str
     policy: BadChunkPolicy
-    storage: StorageConfig | None = None
+    storage: StorageConfig
 
     @property
     def nbytes(self) -> int:
@@ -55,13 +55,23 @@ class ScanTask:
 
     @property
     def peak_nbytes(self) -> int:
-        """Memory the task takes at most, results aside: one unit's chunks as stored, decoded, and the codec's copy."""
-        return max(2 * u.nbytes + u.stored_nbytes for u in self.units)
+        """Memory the task takes at most, results aside: one unit's chunks as stored, decoded, and the codec's copy.
+
+        From a bucket the chunks of all its units are fetched at once; they hardly ever take more than decoded.
+        """
+        fetched = sum(u.nbytes for u in self.units if is_remote(u.uri))
+        return max(2 * u.nbytes + u.stored_nbytes for u in self.units) + fetched
 
 
 def run_task(task: ScanTask) -> tuple[int, int]:
     """Scan the units of a task and write their part; return the number of units and their decoded bytes."""
-    results = [scan_unit(unit, task.policy) for unit in task.units]
+    fetches = [fetch_unit(unit, task.storage) for unit in task.units]
+    try:
+        pairs = zip(task.units, fetches, strict=True)
+        results = [scan_unit(unit, task.policy, task.storage, fetch) for unit, fetch in pairs]
+    finally:
+        for fetch in fetches:
+            fetch.drop()
     folder = open_folder(task.folder, task.storage) if is_remote(task.folder) else Path(task.folder)
     write_part(folder, to_table(results))
     return len(task.units), task.nbytes

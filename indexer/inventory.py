@@ -79,7 +79,7 @@ def _look_at(config: Config, dataset_id: str, problems: Problems) -> DatasetFact
     attributes: Attributes | None = None
     periods: dict[Split, TimeRange] = {}
     with problems.collecting():
-        group = open_group(settings.timeseries, key=f"{key}.timeseries")
+        group = open_group(settings.timeseries, config.storage, key=f"{key}.timeseries")
         time = _look_at_time(group, settings, key, problems)
         coordinates = _look_at_basins(group, settings, key, time, problems)
         series = _look_at_series(group, config, dataset_id, coordinates, problems)

@@ -15,11 +15,13 @@ from headrace.indexer.coordinates import read_time
 from headrace.indexer.fingerprint import metadata_digest, objects_digest, order_digest
 from headrace.indexer.scan import Piece, ScanResult, scan
 from headrace.indexer.time_order import FixTime
-from headrace.indexer.units import ScanUnit, stats_of
+from headrace.indexer.units import ScanUnit
 from headrace.objects import ObjectStat
+from headrace.objects.fetch import Fetch
 from headrace.open_store import open_group
 from headrace.schemas.config import BadChunkPolicy
 from headrace.schemas.errors import DamagedChunkError, ReadError, describe
+from headrace.schemas.storage_config import StorageConfig
 from headrace.store import BASIN_DIM, TIME_DIM, StoredArray, open_array
 
 READ_NBYTES = 4 << 20
@@ -49,34 +51,55 @@ class UnitResult:
     scanned: ScanResult
 
 
-def scan_unit(unit: ScanUnit, policy: BadChunkPolicy) -> UnitResult:
+def fetch_unit(unit: ScanUnit, storage: StorageConfig) -> Fetch:
+    """Begin to fetch the stored objects of a unit, where its store is in a bucket."""
+    stored = _open(unit.uri, storage, unit.array, unit.metadata)
+    bounds = [stored.grid.time.bounds(t) for t in (unit.time_chunks[0], unit.time_chunks[1] - 1)]
+    return stored.fetch(slice(*unit.rows), slice(bounds[0][0], bounds[1][1]))
+
+
+def scan_unit(unit: ScanUnit, policy: BadChunkPolicy, storage: StorageConfig, fetch: Fetch | None = None) -> UnitResult:
     """Read and scan one unit.
+
+    Parameters
+    ----------
+    unit
+        What to scan.
+    policy
+        What a chunk that cannot be decoded means.
+    storage
+        How its store is reached if it is in a bucket.
+    fetch
+        Its stored objects where :func:`fetch_unit` was called before.
 
     Raises
     ------
     ReadError
         A chunk cannot be decoded and the policy is ``error``, or the store changes while it is read.
     """
-    stored = _open(unit.uri, unit.array, unit.metadata)
-    stats = stats_of(stored, unit)
+    stored = _open(unit.uri, storage, unit.array, unit.metadata)
+    fetch = fetch_unit(unit, storage) if fetch is None else fetch
+    keys = [stored.object_key(unit.basin_chunk, t) for t in range(*unit.time_chunks)]
+    stats = [fetch.stat(key) for key in keys]
     if objects_digest(stats) != unit.objects:
         raise _changed(stored, unit)
     bounds = [stored.grid.time.bounds(t) for t in range(*unit.time_chunks)]
-    pieces, bad = _read(stored, unit, bounds, stats, policy)
-    if objects_digest(stats_of(stored, unit)) != unit.objects:
+    pieces, bad = _read(stored, unit, bounds, stats, policy, fetch)
+    if objects_digest([fetch.stat(key) for key in keys]) != unit.objects:
         raise _changed(stored, unit)
+    fetch.drop()
     lost = [
         b for b, stat in zip(bounds, stats, strict=True) if b in bad or (stat is None and unit.rule.absent_is_missing)
     ]
-    order = _order(unit.uri, unit.fix_time, unit.order) if unit.order else None
+    order = _order(unit.uri, storage, unit.fix_time, unit.order) if unit.order else None
     scanned = scan(pieces, unit, chunk_starts=[start for start, _ in bounds], lost=lost, order=order)
     return UnitResult(unit=unit, chunks=_chunks(unit, bounds, stats, bad, scanned), scanned=scanned)
 
 
 @lru_cache(maxsize=128)
-def _open(uri: str, name: str, metadata: str) -> StoredArray:
+def _open(uri: str, storage: StorageConfig, name: str, metadata: str) -> StoredArray:
     """Open an array once per process; another state of its metadata is another entry."""
-    stored = open_array(open_group(uri), uri, name, dims=(BASIN_DIM, TIME_DIM))
+    stored = open_array(open_group(uri, storage), uri, name, dims=(BASIN_DIM, TIME_DIM))
     if stored is None or metadata_digest(stored) != metadata:
         raise ReadError(
             describe(
@@ -91,9 +114,9 @@ def _open(uri: str, name: str, metadata: str) -> StoredArray:
 
 
 @lru_cache(maxsize=8)
-def _order(uri: str, fix_time: FixTime, expected: str) -> NDArray[np.int64] | None:
+def _order(uri: str, storage: StorageConfig, fix_time: FixTime, expected: str) -> NDArray[np.int64] | None:
     """Read once per process which stored step each step is: a task carries the digest alone."""
-    order = read_time(open_group(uri), uri, fix_time).order
+    order = read_time(open_group(uri, storage), uri, fix_time).order
     if order_digest(order) != expected:
         raise ReadError(
             describe(
@@ -113,6 +136,7 @@ def _read(
     bounds: Sequence[tuple[int, int]],
     stats: Sequence[ObjectStat | None],
     policy: BadChunkPolicy,
+    fetch: Fetch,
 ) -> tuple[list[Piece], set[tuple[int, int]]]:
     """Return the raw values, and the step ranges of chunks that cannot be decoded."""
     rows = slice(*unit.rows)
@@ -128,11 +152,11 @@ def _read(
             pieces.append(Piece(start=start, stop=stop, raw=absent))
             continue
         try:
-            pieces.append(Piece(start=start, stop=stop, raw=stored.read(rows, slice(start, stop))))
+            pieces.append(Piece(start=start, stop=stop, raw=stored.read(rows, slice(start, stop), fetch)))
         except DamagedChunkError:
             if policy == "error" and len(group) == 1:
                 raise
-            one_by_one, unreadable = _read_one_by_one(stored, rows, [bounds[i] for i in group], policy)
+            one_by_one, unreadable = _read_one_by_one(stored, rows, [bounds[i] for i in group], policy, fetch)
             pieces += one_by_one
             bad |= unreadable
     return pieces, bad
@@ -153,13 +177,13 @@ def _grouped(chunks: Iterable[int], nbytes_of: Callable[[int], int]) -> list[lis
 
 
 def _read_one_by_one(
-    stored: StoredArray, rows: slice, bounds: Sequence[tuple[int, int]], policy: BadChunkPolicy
+    stored: StoredArray, rows: slice, bounds: Sequence[tuple[int, int]], policy: BadChunkPolicy, fetch: Fetch
 ) -> tuple[list[Piece], set[tuple[int, int]]]:
     """Read chunk by chunk, so that the bad one is named, or it alone is missing."""
     pieces, bad = [], set()
     for start, stop in bounds:
         try:
-            raw = stored.read(rows, slice(start, stop))
+            raw = stored.read(rows, slice(start, stop), fetch)
         except DamagedChunkError:
             if policy == "error":
                 raise

@@ -15,7 +15,6 @@ from headrace.indexer.decode_rules import AbsentPolicy, absent_is_zero
 from headrace.indexer.facts import DatasetFacts, Inventory, VariableFacts
 from headrace.indexer.fingerprint import digest, layout_digest, metadata_digest, objects_digest, order_digest
 from headrace.indexer.time_order import FixTime
-from headrace.objects import ObjectStat
 from headrace.schemas.errors import SourceError, describe
 from headrace.schemas.grid import ChunkGrid
 from headrace.schemas.variables import DecodeRule
@@ -239,11 +238,6 @@ def _absent_zeros(
             first_key=stored.object_key(*lacking[0]),
         )
     ]
-
-
-def stats_of(stored: StoredArray, unit: ScanUnit) -> list[ObjectStat | None]:
-    """Look at the stored objects of a unit again, in order of time."""
-    return [stored.stat(unit.basin_chunk, t) for t in range(*unit.time_chunks)]
 
 
 def refuse_absent(plan: ScanPlan, policy: AbsentPolicy) -> None:

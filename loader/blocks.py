@@ -198,11 +198,8 @@ class BlockCache:
         x = np.empty((slots.size, stop - start, grid.x_columns.size), np.float32)
         y = np.empty((slots.size, stop - start, grid.y_columns.size), np.float32)
         places = {"input": 0, "target": 0}
-        for v in grid.variables:
-            role = opened.variables[v].role
-            column = places[role]
-            places[role] += 1
-            piece = ReadGroup(
+        pieces = [
+            ReadGroup(
                 dataset=grid.dataset,
                 variables=(v,),
                 basin_start=first_row,
@@ -212,7 +209,15 @@ class BlockCache:
                 step_stop=opened.arrays[v].grid.time.extent if mended else stop,
                 slots=slots,
             )
-            raw, lost = self.raw.read(opened, v, piece)
+            for v in grid.variables
+        ]
+        fetches = [self.raw.fetch(opened, v, piece) for v, piece in zip(grid.variables, pieces, strict=True)]
+        for v, piece, fetch in zip(grid.variables, pieces, fetches, strict=True):
+            role = opened.variables[v].role
+            column = places[role]
+            places[role] += 1
+            raw, lost = self.raw.read(opened, v, piece, fetch)
+            fetch.drop()
             height = max(_DECODED_TOGETHER // max(raw.shape[1], 1), 1)
             for first in range(0, slots.size, height):
                 part = slice(first, first + height)

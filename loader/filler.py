@@ -18,6 +18,7 @@ from headrace.loader.placement import Placement, Stretch, stretches_of
 from headrace.loader.raw import RawReader
 from headrace.loader.read_plan import OpenDataset, ReadGroup, cut_group, needed_chunks
 from headrace.loader.storage import Rows
+from headrace.objects.fetch import Fetch
 from headrace.store import StoredArray
 
 _BLOCK_VALUES = 32_768
@@ -65,12 +66,20 @@ class RowFiller:
         opened = self._datasets[group.dataset]
         chunks = needed_chunks(group, opened, where)
         wanted = replace(group, slots=where.only_placed(group.slots))
-        for piece in cut_group(wanted, opened, chunks, self._piece_nbytes):
-            arrays = [opened.arrays[v] for v in piece.variables]
-            together = len(arrays[0].grid.time.chunks_of(piece.step_start, piece.step_stop))
-            decoded = max(_decoded_nbytes(array) for array in arrays) * together
-            with self._gate.hold(decoded * (len(arrays) + 1)):  # all variables, and the one being decoded
-                self._fill_piece(opened, piece, rows, where)
+        pieces = cut_group(wanted, opened, chunks, self._piece_nbytes)
+        fetches = self._fetch(opened, pieces[:1])
+        try:
+            for number, piece in enumerate(pieces):
+                fetches += self._fetch(opened, pieces[number + 1 : number + 2])  # while this one is decoded
+                arrays = [opened.arrays[v] for v in piece.variables]
+                together = len(arrays[0].grid.time.chunks_of(piece.step_start, piece.step_stop))
+                decoded = max(_decoded_nbytes(array) for array in arrays) * together
+                with self._gate.hold(decoded * (len(arrays) + 1)):  # all variables, and the one being decoded
+                    self._fill_piece(opened, piece, rows, where, fetches[: len(arrays)])
+                del fetches[: len(arrays)]
+        finally:
+            for fetch in fetches:
+                fetch.drop()
 
     def verify(self, group: ReadGroup, where: Placement) -> None:
         """Compare the chunks behind rows that need not be read with the index; raises as :meth:`RawReader.check`."""
@@ -86,8 +95,16 @@ class RowFiller:
                 slots = where.only_placed(np.flatnonzero(self._layout.dataset == number))
                 self._fill_lacking(opened, rows, stretches_of(where, slots, 0, np.iinfo(np.int64).max, None))
 
-    def _fill_piece(self, opened: OpenDataset, piece: ReadGroup, rows: Rows, where: Placement) -> None:
-        raw = [self.raw.read(opened, v, piece) for v in piece.variables]
+    def _fetch(self, opened: OpenDataset, pieces: Iterable[ReadGroup]) -> list[Fetch]:
+        return [self.raw.fetch(opened, v, piece) for piece in pieces for v in piece.variables]
+
+    def _fill_piece(
+        self, opened: OpenDataset, piece: ReadGroup, rows: Rows, where: Placement, fetches: Sequence[Fetch]
+    ) -> None:
+        raw = []
+        for v, fetch in zip(piece.variables, fetches, strict=True):
+            raw.append(self.raw.read(opened, v, piece, fetch))
+            fetch.drop()
         basins = self._layout.basin[piece.slots]
         lines = opened.source.store_rows[basins] - piece.basin_start
         height = max(_BLOCK_VALUES // max(piece.step_stop - piece.step_start, 1), 1)

@@ -58,6 +58,7 @@ def _indexed(index: "Index", dataset_id: str) -> IndexedDataset:
         index=index.path,
         dataset_id=dataset_id,
         config=index.config.datasets[dataset_id],
+        storage=index.config.storage,
         tolerate_damage=index.config.missing.on_bad_chunk == "missing",
         arrays=snapshots_of(table("arrays")),
         table=table,

@@ -4,11 +4,15 @@ Counts what is read. Legend: S basins, T steps of a piece.
 """
 
 import threading
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headrace.loader.read_plan import OpenDataset, ReadGroup
+from headrace.objects import ObjectStat
+from headrace.objects.fetch import Fetch
+from headrace.objects.zarr_store import remote_store
 from headrace.schemas.errors import StaleIndexError, describe
 from headrace.store import StoredArray
 
@@ -21,8 +25,14 @@ class RawReader:
         self.chunks_read = 0
         self.bytes_read = 0
 
-    def read(self, opened: OpenDataset, v: int, piece: ReadGroup) -> tuple[NDArray[np.generic], list[slice]]:
-        """Read one variable of a piece.
+    def fetch(self, opened: OpenDataset, v: int, piece: ReadGroup) -> Fetch:
+        """Begin to fetch the stored objects of one variable of a piece, where they lie in a bucket."""
+        return opened.arrays[v].fetch(_rows(piece), slice(piece.step_start, piece.step_stop))
+
+    def read(
+        self, opened: OpenDataset, v: int, piece: ReadGroup, fetch: Fetch
+    ) -> tuple[NDArray[np.generic], list[slice]]:
+        """Read one variable of a piece whose objects are being fetched.
 
         Returns
         -------
@@ -44,7 +54,7 @@ class RawReader:
         lost: list[slice] = []
         broken = False
         for time_chunk in time_chunks:
-            state, nbytes = self.check(opened, v, basin_chunk, time_chunk)
+            state, nbytes = self._compare(opened, v, basin_chunk, time_chunk, fetch.stat)
             with self._lock:
                 self.chunks_read += nbytes is not None
                 self.bytes_read += nbytes or 0
@@ -53,29 +63,40 @@ class RawReader:
             ):
                 lost.append(_columns(array, piece, time_chunk))
             broken = broken or state == "error"
-        rows = slice(piece.basin_start, piece.basin_stop)
+        rows = _rows(piece)
         if not broken:
-            values = array.read(rows, slice(piece.step_start, piece.step_stop))
+            values = array.read(rows, slice(piece.step_start, piece.step_stop), fetch)
         else:
             shape = rows.stop - rows.start, piece.step_stop - piece.step_start
             values = np.zeros(shape, dtype=array.dtype.newbyteorder("="))
             for time_chunk in time_chunks:
                 columns = _columns(array, piece, time_chunk)
                 if columns not in lost:
-                    values[:, columns] = array.read(rows, slice(*array.grid.time.bounds(time_chunk)))
+                    values[:, columns] = array.read(rows, slice(*array.grid.time.bounds(time_chunk)), fetch)
         for time_chunk in time_chunks:  # one that was rewritten meanwhile may be half old and half new
-            self.check(opened, v, basin_chunk, time_chunk)
+            self._compare(opened, v, basin_chunk, time_chunk, fetch.stat)
         return values, lost
 
-    def check(self, opened: OpenDataset, v: int, basin_chunk: int, time_chunk: int) -> tuple[str, int | None]:
-        """Compare a stored object with what the scan saw; return its state and its size, None where there is none."""
+    def check(self, opened: OpenDataset, v: int, basin_chunk: int, time_chunk: int) -> None:
+        """Compare a stored object that is not read with what the scan saw; raises as :meth:`read`."""
+        array = opened.arrays[v]
+        self._compare(opened, v, basin_chunk, time_chunk, lambda _: array.stat(basin_chunk, time_chunk))
+
+    def _compare(
+        self, opened: OpenDataset, v: int, basin_chunk: int, time_chunk: int, look: Callable[[str], ObjectStat | None]
+    ) -> tuple[str, int | None]:
+        """Look at a stored object; return its state and its size, None where there is none."""
         array, variable = opened.arrays[v], opened.variables[v]
         facts = opened.source.chunks[variable.name].look_up(basin_chunk, time_chunk)
-        stat = array.stat(basin_chunk, time_chunk)
+        stat = look(array.object_key(basin_chunk, time_chunk))
         now = "" if stat is None else stat.fingerprint
         if facts is None or facts[1] != now:
             raise StaleIndexError(_changed(opened, array, basin_chunk, time_chunk, facts, now))
         return facts[0], None if stat is None else stat.nbytes
+
+
+def _rows(piece: ReadGroup) -> slice:
+    return slice(piece.basin_start, piece.basin_stop)
 
 
 def _columns(array: StoredArray, piece: ReadGroup, time_chunk: int) -> slice:
@@ -86,10 +107,11 @@ def _columns(array: StoredArray, piece: ReadGroup, time_chunk: int) -> slice:
 def _changed(
     opened: OpenDataset, array: StoredArray, basin_chunk: int, time_chunk: int, facts: tuple[str, str] | None, now: str
 ) -> str:
+    proof = "size:mtime" if remote_store(array.array) is None else "size:etag"
     return describe(
         "chunk changed after the index was built",
         where=f"data set {opened.source.dataset_id}, {array.uri}/{array.object_key(basin_chunk, time_chunk)}",
-        expected="not scanned" if facts is None else f"size:mtime {facts[1] or 'absent'}",
-        got=f"size:mtime {now or 'absent'}",
+        expected="not scanned" if facts is None else f"{proof} {facts[1] or 'absent'}",
+        got=f"{proof} {now or 'absent'}",
         fix="run build-index again with the same --out; it rescans only what changed",
     )

@@ -79,7 +79,7 @@ def open_dataset(source: DatasetSource) -> OpenDataset:
     StaleIndexError
         An array is gone.
     """
-    group = open_group(source.uri)
+    group = open_group(source.uri, source.storage)
     variables = tuple(source.present())
     arrays = []
     for variable in variables:

@@ -10,6 +10,7 @@ from headrace.loader.catalog import Index
 from headrace.loader.columns import numbers, texts
 from headrace.loader.freshness import refuse_stale
 from headrace.schemas.config import SPLITS
+from headrace.schemas.storage_config import StorageConfig
 from headrace.schemas.variables import DecodeRule, rule_from_json
 from headrace.static_rows import AREA_PREFIX
 
@@ -74,8 +75,8 @@ class DatasetSource:
     ----------
     dataset_id, number
         Name and position among the loader's data sets.
-    uri
-        Time series store.
+    uri, storage
+        Time series store, and how it is reached if it is in a bucket; no secrets.
     basin_ids, store_rows
         Of every basin of the data set, by basin number; store_rows int64.
     splits
@@ -93,6 +94,7 @@ class DatasetSource:
     dataset_id: str
     number: int
     uri: str
+    storage: StorageConfig
     basin_ids: list[str]
     store_rows: NDArray[np.int64]
     splits: dict[str, NDArray[np.bool_]]
@@ -137,6 +139,7 @@ def load_sources(index: Index, dataset_ids: tuple[str, ...]) -> list[DatasetSour
                 dataset_id=dataset_id,
                 number=number,
                 uri=uris[dataset_id],
+                storage=index.config.storage,
                 basin_ids=basins.column("basin_id").to_pylist(),
                 store_rows=numbers(basins, "store_row").astype(np.int64),
                 splits=members_of_splits(basins),

@@ -18,7 +18,8 @@ from headrace.coordinates import NO_TIME, StoredTimes, read_basin_ids, read_time
 from headrace.open_store import open_group
 from headrace.schemas.config import DatasetConfig
 from headrace.schemas.dates import iso_text, parse_date
-from headrace.schemas.errors import HeadraceError, StoreNotFoundError, describe
+from headrace.schemas.errors import HeadraceError, StorageError, StoreNotFoundError, describe
+from headrace.schemas.storage_config import StorageConfig
 from headrace.schemas.time_axis import axis_from_rows
 from headrace.schemas.variables import rule_from_json
 from headrace.snapshot import ArraySnapshot, StoreKind, ids_content, look_at, static_content, times_content
@@ -42,6 +43,8 @@ class IndexedDataset:
         Folder of the index, or its URL.
     dataset_id, config
         The data set.
+    storage
+        How object stores are reached.
     tolerate_damage
         Whether a chunk that cannot be decoded counts as missing.
     arrays
@@ -54,6 +57,7 @@ class IndexedDataset:
     index: Path | str
     dataset_id: str
     config: DatasetConfig
+    storage: StorageConfig
     tolerate_damage: bool
     arrays: tuple[ArraySnapshot, ...]
     table: Lookup
@@ -103,7 +107,7 @@ def find_changes(indexed: IndexedDataset, store: StoreKind) -> list[Change]:
     uri = indexed.config.timeseries if store == "timeseries" else indexed.config.attributes
     if not before or uri is None:
         return []
-    group = open_group(uri)
+    group = open_group(uri, indexed.storage)
     found = [
         Change(dataset_id=indexed.dataset_id, uri=uri, array=snapshot.array, words=words)
         for snapshot in before
@@ -124,6 +128,8 @@ def find_all_changes(indexed: IndexedDataset) -> list[Change]:
 def _array_changes(indexed: IndexedDataset, group: zarr.Group, uri: str, before: ArraySnapshot) -> Iterator[str]:
     try:
         now = look_at(group, uri, before.store, before.array, before.kind)
+    except StorageError:
+        raise  # a fault on the way is no change of the store
     except (HeadraceError, OSError, ValueError, TypeError, KeyError) as error:
         yield f"cannot be looked at: {type(error).__name__}: {' '.join(str(error).split())}"
         return
@@ -135,6 +141,8 @@ def _array_changes(indexed: IndexedDataset, group: zarr.Group, uri: str, before:
     elif (before.metadata, before.objects) != (now.metadata, now.objects):
         try:
             yield from _value_changes(indexed, group, uri, before, now)
+        except StorageError:
+            raise
         except HeadraceError as error:
             yield f"cannot be read as before: {' '.join(str(error).split())}"
 

@@ -52,10 +52,11 @@ def read_static_rows(stored: StoredArray, policy: BadChunkPolicy) -> StaticRows:
     state = np.full(grid.extent, STORED, dtype=np.uint8)
     for chunk in range(grid.num_chunks):
         rows = slice(*grid.bounds(chunk))
-        if stored.stat(chunk, 0) is None:
+        fetch = stored.fetch(rows, slice(0, 1))
+        if fetch.stat(stored.object_key(chunk, 0)) is None:
             state[rows] = ABSENT
         try:
-            raw[rows] = stored.read(rows, slice(0, 1))[:, 0]
+            raw[rows] = stored.read(rows, slice(0, 1), fetch)[:, 0]
         except DamagedChunkError:
             if policy == "error":
                 raise

@@ -14,6 +14,7 @@ from headrace.indexer.read_unit import scan_unit
 from headrace.loader.layout import lay_out
 from headrace.loader.windows import Windows
 from headrace.schemas.intervals import Intervals
+from headrace.schemas.storage_config import StorageConfig
 from headrace.schemas.windows import TimeRange, WindowSpec, find_windows
 from indexing import build_inline, config, dataset
 from synthetic import write_store
@@ -40,11 +41,11 @@ def test_scan_stays_within_the_memory_that_was_predicted(tmp_path, monkeypatch, 
     array[:] = np.random.default_rng(0).random(array.shape)
     _, scanned = build_inline(config({"a": dataset(store)}), tmp_path / "i", monkeypatch)
     (unit,) = scanned.tasks[0].units
-    task = ScanTask(units=(unit,), folder="", policy="error")
+    task = ScanTask(units=(unit,), folder="", policy="error", storage=StorageConfig())
     assert unit.nbytes == 50 * 4000 * 8
     tracemalloc.start()
     try:
-        scan_unit(unit, "error")
+        scan_unit(unit, "error", StorageConfig())
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

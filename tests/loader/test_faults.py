@@ -115,7 +115,7 @@ def test_a_read_that_failed_is_tried_again_on_the_next_pass(own, budget):
 def test_a_read_that_fails_after_its_pass_has_ended_is_tried_again(own, budget, monkeypatch):
     read, calls, later = StoredArray.read, itertools.count(), threading.Event()
 
-    def fail_twice(array: StoredArray, *place: slice) -> Any:
+    def fail_twice(array: StoredArray, *place: Any) -> Any:
         number = next(calls)
         if number == 1:
             later.wait(5)
@@ -140,7 +140,7 @@ def test_a_read_that_fails_after_its_pass_has_ended_is_tried_again(own, budget, 
 def test_a_chunk_that_is_rewritten_while_it_is_read_makes_the_index_stale(own, budget, monkeypatch):
     read = StoredArray.read
 
-    def rewrite(array: StoredArray, *place: slice) -> Any:
+    def rewrite(array: StoredArray, *place: Any) -> Any:
         values = read(array, *place)
         if array.name == "rain" and "river" in array.uri:
             with_old_times(own.folder / CHUNK, (own.folder / CHUNK).read_bytes() + b"\0")
@@ -194,10 +194,10 @@ def test_a_rank_that_skips_a_round_does_not_wait_for_it_beyond_the_timeout(own, 
     release = threading.Event()
     read = StoredArray.read
 
-    def slow(self: StoredArray, basins: slice, steps: slice) -> Any:
-        if "creek" in self.uri:
+    def slow(array: StoredArray, *place: Any) -> Any:
+        if "creek" in array.uri:
             release.wait()
-        return read(self, basins, steps)
+        return read(array, *place)
 
     monkeypatch.setattr(StoredArray, "read", slow)
     with headrace.open_index(own.index) as index:

@@ -11,18 +11,20 @@ from pathlib import Path
 from headrace.indexer import distribute, units
 from headrace.indexer.read_unit import UnitResult, scan_unit
 from headrace.indexer.units import ScanUnit
+from headrace.objects.fetch import Fetch
 from headrace.schemas.config import BadChunkPolicy
+from headrace.schemas.storage_config import StorageConfig
 
 _MARK = "HEADRACE_TEST_SLOW_BUILD"
 
 
-def _slow(unit: ScanUnit, policy: BadChunkPolicy) -> UnitResult:
+def _slow(unit: ScanUnit, policy: BadChunkPolicy, storage: StorageConfig, fetch: Fetch | None = None) -> UnitResult:
     """Note process and unit, wait, scan."""
     log, seconds = os.environ[_MARK].split("|")
     with Path(log).open("a") as file:
         file.write(f"{os.getpid()} {unit.key}\n")
     time.sleep(float(seconds))
-    return scan_unit(unit, policy)
+    return scan_unit(unit, policy, storage, fetch)
 
 
 def _main() -> None:
