@@ -20,7 +20,7 @@ def basin_list(index: Index, num_basins: int) -> FindTable:
         if left > 0
         else f"{plural(num_basins, 'basin')}, those with the fewest windows to train on first."
     )
-    return find_table("basins", "Windows of each basin", _HEADER, rows, note)
+    return find_table("basins", "Windows of each basin", _HEADER, rows, note, texts=2)
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -111,6 +111,7 @@ def _map(index: Index, row: Row, cost: ChunkCost, axis: TimeAxis, side: int) -> 
         x_ticks=_edge_ticks([_day(axis, step) for step in step_edges]),
         y_ticks=_edge_ticks([count(n) for n in [*first, row["last_basin_chunk"] * cost.chunk_basins]], ends_only=True),
         y_label="store row",
+        ramp="amount",
         unit=f"of the largest object ({size(largest)})",
         height=int(min(180, max(60, 12 * shape[0]))),
         note=f"A cell stands for up to {basin_step} × {time_step} objects and shows the largest." if grouped else "",

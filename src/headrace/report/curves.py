@@ -18,6 +18,7 @@ NUM_COLOURS = 5
 CDF_LOWEST = -1.0
 _CDF_POINTS = 400
 _DOTS = 40
+_TICKS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,10 @@ def epoch_plot(title: str, epochs: Values, series: Sequence[Series], y_label: st
     """Draw values over epochs; epochs are counted from 0 in files and shown from 1."""
     epochs = epochs + 1
     everything = np.concatenate([s.values for s in series])
-    low, high = neat_range(np.append(everything, 0.0) if from_zero else everything)
+    low, high = neat_range(np.append(everything, 0.0) if from_zero else everything, _TICKS)
     span = (float(epochs.min()), float(epochs.max())) if len(epochs) > 1 else (epochs[0] - 1.0, epochs[0] + 1.0)
     across, up = Scale.across(*span), Scale.up(low, high)
-    y_ticks = up.ticks(5)
+    y_ticks = up.ticks(_TICKS)
     marks = grid_lines(y_ticks)
     for number, s in enumerate(series):
         marks += path(kind_of(number), line_commands(across(epochs), up(s.values)))
@@ -133,9 +134,10 @@ def hydrograph(title: str, dates: NDArray[np.datetime64], observed: Values, simu
     """
     seconds = dates.astype(np.int64).astype(np.float64)
     first, last = seconds[0], seconds[-1] if len(seconds) > 1 else seconds[0] + 1
-    low, high = neat_range(np.concatenate([observed, simulated, [0.0]]))
+    both = np.concatenate([observed, simulated, [0.0]])
+    low, high = float(np.nanmin(both)), neat_range(np.maximum(both, 0.0), _TICKS)[1]
     across, up = Scale.across(first, last), Scale.up(low, high)
-    y_ticks = up.ticks(4)
+    y_ticks = up.ticks(_TICKS)
     ticks = date_ticks(dates[[0, -1]])
     marks = grid_lines(y_ticks)
     marks += path("line observed", line_commands(across(seconds), up(observed)))

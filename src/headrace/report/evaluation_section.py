@@ -93,7 +93,7 @@ def _medians(evaluated: Evaluated) -> DataTable:
     columns = _score_columns(rows)
     header = ("data set", "target", *(_NAMES.get(name, name.replace("_", " ")) for name in columns))
     body = [(row["dataset_id"] or "all", row["target"], *(_cell(row, name) for name in columns)) for row in rows]
-    return DataTable(caption="Medians over basins", header=header, rows=body)
+    return DataTable(caption="Medians over basins", header=header, rows=body, texts=2)
 
 
 def _score_columns(rows: Sequence[CsvRow]) -> list[str]:
@@ -129,7 +129,7 @@ def _basins(evaluated: Evaluated) -> FindTable:
     ]
     left = len(evaluated.basins) - len(rows)
     note = f"Worst first{f'; the best {count(left)} are in metrics.csv only' if left else ''}."
-    return find_table(f"scores-{evaluated.split}", "Scores of each basin", header, body, note)
+    return find_table(f"scores-{evaluated.split}", "Scores of each basin", header, body, note, texts=3)
 
 
 def _hydrographs(evaluated: Evaluated) -> tuple[list[HydrographGroup], str]:

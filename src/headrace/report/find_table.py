@@ -34,9 +34,11 @@ class FindTable:
     note: str
 
 
-def find_table(key: str, caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], note: str) -> FindTable:
+def find_table(
+    key: str, caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], note: str, *, texts: int
+) -> FindTable:
     """Return a table whose first :data:`SHOWN_ROWS` rows are shown."""
-    shown = DataTable(caption=caption, header=header, rows=rows[:SHOWN_ROWS])
+    shown = DataTable(caption=caption, header=header, rows=rows[:SHOWN_ROWS], texts=texts)
     data = as_script_json(rows) if len(rows) > SHOWN_ROWS else Markup()
     return FindTable(key=key, table=shown, data=data, note=note)
 

@@ -54,12 +54,13 @@ def heat_map(
     height: int,
     table: DataTable | None = None,
     note: str = "",
+    ramp: str = "",
 ) -> Plot:
     """Draw a field.
 
     Parameters
     ----------
-    title, description, x_ticks, y_ticks, y_label, height, table, note
+    title, description, x_ticks, y_ticks, y_label, height, table, note, ramp
         As of a :class:`Plot`.
     field
         The matrix.
@@ -91,6 +92,7 @@ def heat_map(
         height=height,
         table=table,
         note=note,
+        ramp=ramp,
         sheet=(number_columns, number_rows),
         readout=readout,
     )

@@ -8,7 +8,7 @@ from headrace.report.coverage import coverage_groups
 from headrace.report.findings import find_all
 from headrace.report.heat_map import NUM_LEVELS
 from headrace.report.overview import dataset_table, make_cards, read_datasets
-from headrace.report.page import render
+from headrace.report.page import place_name, render
 from headrace.report.questions import ask
 from headrace.report.statistics import variable_sections
 from headrace.report.window_counts import REASONS, split_bars
@@ -21,7 +21,8 @@ def index_page(index: Index) -> str:
     window = index.config.window.spec()
     return render(
         "index.html",
-        title=f"Index {index.path.name or index.path}",
+        title=place_name(index.path),
+        kind="index",
         path=str(index.path),
         digest=index.manifest.index_digest,
         version=__version__,

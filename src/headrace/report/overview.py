@@ -91,8 +91,7 @@ def make_cards(index: Index, datasets: Sequence[Dataset]) -> list[Card]:
             cards.append(Card(short_count(windows), f"{split} windows", f"in {plural(basins, 'basin')}"))
     return [
         *cards,
-        Card(size(stored["stored"] or 0), "stored", f"in {plural(stored['objects'], 'object')}"),
-        Card(size(tables), "index"),
+        Card(size(stored["stored"] or 0), "stored", f"{plural(stored['objects'], 'object')}; index {size(tables)}"),
     ]
 
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
@@ -38,6 +39,12 @@ def render(template: str, **context: object) -> str:
             script_digest=digest,
         )
     )
+
+
+def place_name(place: Path | str) -> str:
+    """Return the last two parts of a folder's path or of a URL."""
+    text = place if isinstance(place, str) else place.resolve().as_posix()
+    return "/".join(text.rstrip("/").split("/")[-2:])
 
 
 def _asset(name: str) -> str:

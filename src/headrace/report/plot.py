@@ -26,14 +26,22 @@ class Tick:
     spare: bool = False
     """Left out on narrow screens."""
 
+    @property
+    def kind(self) -> str:
+        """Class of the tick: spare, and whether its text is so long that it must not stand out at an end."""
+        long = len(self.text) > 4
+        ends = ("first", self.place < 1), ("last", self.place > 99)
+        return " ".join([*(["spare"] if self.spare else []), *(name for name, there in ends if there and long)])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataTable:
-    """Numbers as text, row by row; the first column names the row."""
+    """Numbers as text, row by row; the first column names the row, and the first ``texts`` columns are words."""
 
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
+    texts: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +70,8 @@ class Plot:
         A sentence below.
     sheet
         Size of the sheet that the marks lie on.
+    ramp
+        Class of the colours of a map's levels, '' for the usual ones.
     readout
         Attributes of the element that the page's script reads values from.
     """
@@ -79,6 +89,7 @@ class Plot:
     table: DataTable | None = None
     note: str = ""
     sheet: tuple[int, int] = SHEET
+    ramp: str = ""
     readout: dict[str, str] = field(default_factory=dict)
 
     @property

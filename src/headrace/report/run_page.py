@@ -11,16 +11,16 @@ from headrace.loader import Index
 from headrace.report.evaluation_section import SplitSection, split_section
 from headrace.report.numbers import count, plural, seconds, short_count, value
 from headrace.report.overview import Card
-from headrace.report.page import render
+from headrace.report.page import place_name, render
 from headrace.report.places import Place, basin_places
 from headrace.report.run_results import (
     Epochs,
     Evaluated,
-    flat_settings,
     number,
     read_epochs,
     read_evaluations,
     read_settings,
+    settings_by_section,
 )
 from headrace.report.training_figures import best_epoch, learning_plots, speed_plots, total_seconds, wait_words
 from headrace.schemas.config import Config
@@ -56,7 +56,8 @@ def run_page(run: RunFolder, out: Path, index: Index | None, index_words: str) -
     sections: list[SplitSection] = [split_section(found, places) for found in evaluated]
     return render(
         "run.html",
-        title=f"Run {run.path.resolve().name}",
+        title=place_name(run.path),
+        kind="run",
         path=str(run.path),
         version=__version__,
         index_words=index_words,
@@ -66,7 +67,7 @@ def run_page(run: RunFolder, out: Path, index: Index | None, index_words: str) -
         wait=wait_words(epochs),
         splits=sections,
         places_note=places_note,
-        settings=flat_settings(config) if config else [],
+        settings=settings_by_section(config) if config else {},
         datasets=list(config.datasets) if config else [],
         files=list(_links(run, out, evaluated)),
     )

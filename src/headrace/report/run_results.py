@@ -109,19 +109,16 @@ def read_settings(run: RunFolder) -> Config | None:
         return None
 
 
-def flat_settings(config: Config) -> list[tuple[str, str]]:
-    """Return (dotted key, value) of every setting that is not about a data set, in the order of the file."""
-    found: list[tuple[str, str]] = []
-    for section, content in config.as_dict().items():
-        if section != "datasets":
-            found += _flat(section, content)
-    return found
+def settings_by_section(config: Config) -> dict[str, list[tuple[str, str]]]:
+    """Return section → (key, value) of every setting that is not about a data set, in the order of the file."""
+    found = {name: list(_flat("", content)) for name, content in config.as_dict().items() if name != "datasets"}
+    return dict(sorted(found.items(), key=lambda item: item[0] != "train"))
 
 
 def _flat(key: str, content: Any) -> Iterator[tuple[str, str]]:
     if isinstance(content, dict) and content:
         for name, value in content.items():
-            yield from _flat(f"{key}.{name}", value)
+            yield from _flat(f"{key}.{name}" if key else str(name), value)
     else:
         yield key, "–" if content is None or content == {} else str(content)
 

@@ -65,12 +65,12 @@ def _table(name: str, rows: Sequence[Row], steps: dict[str, int]) -> DataTable:
     for row in rows:
         observed = "–" if row["role"] == "static" else share(row["observed"] / steps[row["dataset_id"]])
         if not row["present"]:
-            body.append((row["dataset_id"], "not in the store", *["–"] * 7))
+            body.append((row["dataset_id"], "–", "not in the store", *["–"] * 6))
             continue
         numbers = [value(row[key] if row["count"] else None) for key in ("mean", "std", "min", "max")]
         body.append((row["dataset_id"], row["unit"] or "–", row["array"], observed, count(row["count"] or 0), *numbers))
     header = ("data set", "unit", "array", "observed", "values", "mean", "std", "min", "max")
-    return DataTable(caption=f"Statistics of {name}", header=header, rows=body)
+    return DataTable(caption=f"Statistics of {name}", header=header, rows=body, texts=3)
 
 
 def _plots(index: Index, row: Row, *, static: bool) -> list[Plot]:

@@ -1,13 +1,16 @@
 """Where an axis is marked, and with what text."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headrace.report.numbers import value
 
-_NEAT = (1.0, 2.0, 2.5, 5.0, 10.0)
+_NEAT = (1.0, 2.0, 2.5, 5.0)
+_SLACK = 1e-9
+"""Part of a step by which a value may miss a round number and still count as it."""
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -23,31 +26,34 @@ def neat_ticks(low: float, high: float, most: int = 6, *, whole: bool = False) -
     whole
         Only integers.
     """
-    rough = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(rough))
-    for factor in (*_NEAT, 20.0):
-        step = max(factor * power, 1.0) if whole else factor * power
-        if whole and step != int(step):
-            continue
-        first = math.ceil(low / step - 1e-9)
-        last = math.floor(high / step + 1e-9)
+    for step in _neat_steps((high - low) / most, whole=whole):
+        first, last = math.ceil(low / step - _SLACK), math.floor(high / step + _SLACK)
         if last - first + 1 <= most:
             return [i * step + 0.0 for i in range(first, last + 1)]
     raise AssertionError(f"no ticks between {low} and {high}")
 
 
-def neat_range(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the ends of an axis that holds every finite value and begins and ends on round numbers."""
+def neat_range(values: NDArray[np.float64], most: int = 6) -> tuple[float, float]:
+    """Return the ends of an axis that holds every finite value and begins and ends on one of ``most`` round numbers."""
     seen = values[np.isfinite(values)]
     low, high = (float(seen.min()), float(seen.max())) if seen.size else (0.0, 1.0)
     if low == high:
         margin = abs(low) * 0.1 or 1.0
-        return low - margin, high + margin
-    ticks = neat_ticks(low, high)
-    if len(ticks) < 2:
-        return low, high
-    step = ticks[1] - ticks[0]
-    return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+        low, high = low - margin, high + margin
+    for step in _neat_steps((high - low) / most, whole=False):
+        first, last = math.floor(low / step + _SLACK), math.ceil(high / step - _SLACK)
+        if last - first + 1 <= most:
+            return first * step + 0.0, last * step + 0.0
+    raise AssertionError(f"no axis from {low} to {high}")
+
+
+def _neat_steps(rough: float, *, whole: bool) -> Iterator[float]:
+    """Yield round steps from about ``rough`` on, ever longer."""
+    power = 10.0 ** math.floor(math.log10(rough))
+    for factor in (f * tens for tens in (1.0, 10.0, 100.0, 1000.0) for f in _NEAT):
+        step = factor * power
+        if not whole or (step >= 1 and step == int(step)):
+            yield step
 
 
 def tick_texts(ticks: list[float]) -> list[str]:

@@ -18,6 +18,10 @@ REASONS = {
 """Reason in the table ``dropped`` → words; what it means is said on the page."""
 
 
+SERVED = "k0"
+"""Class of the part of a bar that is served."""
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A part of a bar: class of its colour, per cent of the bar, and words."""
@@ -37,7 +41,7 @@ class SplitBar:
     served: str
     dropped: str
     pieces: list[Piece]
-    description: str
+    reasons: str
 
 
 def split_bars(index: Index, datasets: Sequence[Dataset]) -> list[SplitBar]:
@@ -63,7 +67,7 @@ def _bar(dataset: Dataset, split: str, reasons: dict[str, int]) -> SplitBar:
     universe = served + sum(reasons.values())
     parts = {"served": served, **{reason: reasons.get(reason, 0) for reason in REASONS}}
     pieces = [
-        Piece(f"k{number}", round(100 * n / universe, 3), f"{count(n)} {'served' if not number else REASONS[name]}")
+        Piece(f"k{number}", round(100 * n / universe, 3), f"{count(n)} {REASONS.get(name, name)}")
         for number, (name, n) in enumerate(parts.items())
         if n
     ]
@@ -73,7 +77,8 @@ def _bar(dataset: Dataset, split: str, reasons: dict[str, int]) -> SplitBar:
         split=split,
         basins=f"{count(row['with_windows'])} of {count(row['basins'])}" if without else count(row["basins"]),
         served=count(served),
-        dropped=f"{count(universe - served)} ({share((universe - served) / universe)})" if universe else "0",
+        dropped=f"{count(universe - served)} ({share((universe - served) / universe)})" if universe > served else "–",
         pieces=pieces,
-        description="; ".join(piece.words for piece in pieces) or "no window fits the period",
+        reasons="; ".join(piece.words for piece in pieces if piece.kind != SERVED)
+        or ("" if universe else "the period has no room for a window"),
     )
