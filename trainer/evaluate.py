@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from headrace.schemas.errors import HeadraceError, describe
 from headrace.trainer.metrics import METRIC_COLUMNS, MetricRow, StreamingMetrics, format_row
-from headrace.trainer.model import LSTMModel
+from headrace.trainer.model import SequenceModel
+from headrace.trainer.precision import Precision
 from headrace.trainer.predictions import PredictionWriter
 from headrace.trainer.protocols import Batch, Loader, Progress, Silent, TargetUnits, describe_windows
 from headrace.trainer.run_folder import write_csv
@@ -50,13 +51,13 @@ class Evaluation:
 
 
 def evaluate(
-    model: LSTMModel,
+    model: SequenceModel,
     loader: Loader,
     out_dir: str | Path,
     *,
     times: Mapping[str, TimeAxis],
     units: TargetUnits | None = None,
-    amp: bool = False,
+    precision: Precision | None = None,
     members: Mapping[str, Collection[str]] | None = None,
     progress: Progress | None = None,
     task: str = "evaluation",
@@ -76,8 +77,8 @@ def evaluate(
         Data set → the whole time axis of its store.
     units
         Target → physical unit, for the predictions' attributes.
-    amp
-        Compute in bfloat16 where torch sees fit.
+    precision
+        Format of the forward pass; None is float32.
     members
         Data set → basins of the split, the ones to score; None scores all that the loader knows.
     progress, task
@@ -97,7 +98,7 @@ def evaluate(
     """
     out_dir = Path(out_dir)
     device = next(model.parameters()).device
-    progress = progress or Silent()
+    progress, precision = progress or Silent(), precision or Precision(device.type)
     metrics = StreamingMetrics(loader.dataset_ids, loader.basin_ids, loader.y_names)
     predictions = out_dir / "predictions.zarr"
     num_windows = 0
@@ -115,8 +116,8 @@ def evaluate(
             for done, host_batch in enumerate(loader, start=1):
                 waited += perf_counter() - clock
                 batch = host_batch.to(device)
-                with torch.autocast(device.type, dtype=torch.bfloat16, enabled=amp):
-                    predicted = model(batch.x, batch.static, 1).float()
+                with precision.autocast():
+                    predicted = model.central(model(batch.x, batch.static, 1).float())
                 _check_finite(loader, batch, predicted)
                 dataset, basin, start = (t.cpu().numpy() for t in (batch.dataset, batch.basin, batch.start))
                 obs = loader.denormalize(batch.y[:, -1:], batch)[:, 0].cpu().numpy()

@@ -1,5 +1,6 @@
 """In which number format the model computes: float32, or under autocast bfloat16 or float16."""
 
+import logging
 from dataclasses import dataclass
 
 import torch
@@ -7,6 +8,8 @@ import torch
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.train_config import TrainConfig
 from headrace.trainer.model_config import ModelConfig
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,15 @@ def choose_precision(settings: TrainConfig, shape: ModelConfig, device: torch.de
             )
         )
     return precision
+
+
+def evaluation_precision(settings: TrainConfig, shape: ModelConfig, device: torch.device | str) -> Precision:
+    """Return the precision of the training, or float32 with a warning where this device lacks it."""
+    try:
+        return choose_precision(settings, shape, device)
+    except ConfigError as error:
+        logger.warning("computing in float32 instead: %s", str(error).splitlines()[0])
+        return Precision(torch.device(device).type)
 
 
 def _problem(precision: Precision, shape: ModelConfig, device: torch.device) -> str | None:

@@ -67,14 +67,17 @@ def test_training_keeps_float32_weights_and_nearly_the_same_loss(tmp_path, amp):
     assert (losses[0] == losses[1]) is (amp is False), "a lower precision rounds"
 
 
-def test_float16_scales_the_loss_and_the_checkpoint_keeps_the_scale(tmp_path):
-    config = settings(amp="fp16", model="ea_lstm")
-    folder = RunFolder.create(tmp_path / "run")
-    fit(build_model(shape_of(config), seed=3), loader(), None, config, folder)
-    saved = load_checkpoint(folder.last).scaler
-    skipped = len(loader()) - saved["_growth_tracker"]
-    assert skipped < 3, "each halves the scale, which begins at 2¹⁶"
-    assert saved["scale"] == 2.0 ** (16 - skipped)
+def test_float16_scales_the_loss_and_goes_on_with_the_scale(tmp_path):
+    scalers = []
+    for name, stops in (("whole", [2]), ("stopped", [1, 2])):
+        folder = RunFolder.create(tmp_path / name)
+        for turn, epochs in enumerate(stops):
+            config = settings(amp="fp16", model="ea_lstm", train_epochs=epochs)
+            fit(build_model(shape_of(config), seed=3), loader(), None, config, folder, resume=turn > 0)
+        scalers.append(load_checkpoint(folder.last).scaler)
+    assert scalers[0] == scalers[1]
+    assert scalers[0]["scale"] in {2.0**power for power in range(10, 17)}
+    assert scalers[0]["_growth_tracker"] > 0
 
 
 def test_a_gradient_that_overflows_leaves_out_the_step_and_lowers_the_scale():

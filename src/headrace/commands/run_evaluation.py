@@ -15,6 +15,7 @@ from headrace.trainer.checkpoint import check_loader, load_model
 from headrace.trainer.device import choose_device
 from headrace.trainer.evaluate import Evaluation, evaluate
 from headrace.trainer.plots import plot_hydrographs, plot_nse_cdf
+from headrace.trainer.precision import evaluation_precision
 from headrace.trainer.progress import RichProgress
 from headrace.trainer.run_folder import RunFolder
 
@@ -82,7 +83,7 @@ def run_evaluation(
                 out,
                 times=time_axes(index, loader.dataset_ids),
                 units=units,
-                amp=config.train.amp,
+                precision=evaluation_precision(config.train, model.config, where),
                 members=_basins_of(index, split),
                 progress=bar,
                 task=f"evaluation, {split}",

@@ -1,0 +1,85 @@
+"""``headrace train`` in processes of their own: killed, interrupted, several together, one after the other.
+
+All are forks of one process that has imported everything and started nothing. Argument 1 holds the jobs as JSON, in
+their order; argument 2 is a folder that takes ``<job>.<rank>.json`` with exit code, standard output and error. A job
+has ``name``, ``arguments``, and perhaps ``ranks`` (1), ``port``, and ``then``: what befalls the process of ``rank`` (0)
+after so many ``batches`` of training and validation: ``kill``, ``interrupt`` or ``fail``.
+"""
+
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from matplotlib.figure import Figure
+
+import headrace.commands.train_runs
+from command_line import Outcome, run_headrace
+from headrace.trainer.loss_meter import LossMeter
+
+IMPORTED = (Figure, headrace.commands.train_runs)
+
+
+def befall(then: dict[str, Any]) -> None:
+    """Let something happen to this process when so many batches are added up."""
+    left = int(then["batches"])
+    real: Callable[..., None] = LossMeter.add
+
+    def add(self: LossMeter, *arguments: Any) -> None:
+        nonlocal left
+        real(self, *arguments)
+        left -= 1
+        if left:
+            return
+        if then["what"] == "fail":
+            raise OSError("the disk is gone")
+        os.kill(os.getpid(), signal.SIGKILL if then["what"] == "kill" else signal.SIGINT)
+
+    LossMeter.add = add  # type: ignore[method-assign]
+
+
+def run(job: dict[str, Any], rank: int, out: Path) -> None:
+    """Be one process of a job."""
+    torch.set_num_threads(1)
+    ranks = int(job.get("ranks", 1))
+    if ranks > 1:
+        os.environ |= {
+            "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks),
+            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(job["port"]),
+        }  # fmt: skip
+    then = job.get("then", {})
+    if then and then.get("rank", 0) == rank:
+        befall(then)
+    try:
+        outcome = run_headrace("train", *job["arguments"])
+    except OSError as error:  # what befell it; the command line shows a traceback and ends with 1
+        outcome = Outcome(1, "", str(error))
+    text = json.dumps({"code": outcome.code, "out": outcome.out, "err": outcome.err})
+    (out / f"{job['name']}.{rank}.json").write_text(text, encoding="utf-8")
+
+
+def fork(job: dict[str, Any], rank: int, out: Path) -> int:
+    """Start a process of a job; return its id."""
+    process = os.fork()
+    if process == 0:
+        try:
+            run(job, rank, out)
+        except BaseException:  # noqa: BLE001 - the parent reads it; nothing of the parent may run on in here
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return process
+
+
+if __name__ == "__main__":
+    for one in json.loads(sys.argv[1]):
+        started = [fork(one, rank, Path(sys.argv[2])) for rank in range(int(one.get("ranks", 1)))]
+        ended = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in started]
+        killed = one.get("then", {}).get("what") == "kill"
+        if any(code != (-signal.SIGKILL if killed else 0) for code in ended):
+            sys.exit(f"the processes of {one['name']} ended with {ended}")
