@@ -43,6 +43,7 @@ def reach(bucket) -> tuple[str, str]:
     return "--set", f"storage.endpoint_url={bucket.server.endpoint}"
 
 
+@pytest.mark.slow
 def test_train_builds_the_index_there_and_everything_after_reads_it_there(project, url, bucket, monkeypatch):
     with monkeypatch.context() as patched:
         stop_after(patched, 14)  # in the second epoch
