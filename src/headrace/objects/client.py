@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -51,7 +51,7 @@ class S3Client:
         self.bucket, self.storage = bucket, storage
         self._lock = threading.Lock()
         self._connection: Any = None
-        self._answered = False
+        self._answered = self._given_up = False
 
     def get(self, key: str) -> StoredObject | None:
         """Return an object with its size and etag, or None where the server says that there is none."""
@@ -134,7 +134,7 @@ class S3Client:
             else:
                 self._answered = True
                 return answer
-            self._answered = self._answered or fault.kind is not Kind.UNREACHED
+            self._answered = self._answered or fault.answered
             if fault.kind is Kind.ABSENT:
                 return None
             if (fault.kind is Kind.EXPIRED or (fault.perhaps_expired and credentials is not None)) and not renewed:
@@ -142,10 +142,11 @@ class S3Client:
                 self._renew(store)
                 counter.add(retries=1)
                 continue
-            pause = retrying.pause_after(fault, answered=self._answered)
+            pause = retrying.pause_after(fault, answered=self._answered, given_up=self._given_up)
             if pause is None:
+                self._given_up = not self._answered
                 raise refusal(
-                    fault,
+                    replace(fault, kind=Kind.UNREACHED) if self._given_up else fault,
                     action=action,
                     url=f"s3://{self.bucket}/{key}",
                     address=address,

@@ -40,10 +40,13 @@ class Fault:
         In words, with the HTTP status and the server's code where there was an answer.
     perhaps_expired
         Whether the answer had no document, as those to HEAD have none, and would look the same for an expired token.
+    answered
+        Whether something that speaks HTTP answered.
     """
 
     kind: Kind
     reason: str
+    answered: bool = False
     perhaps_expired: bool = False
 
 
@@ -88,7 +91,7 @@ class CutShortError(Exception):
 def fault_of(error: BaseException) -> Fault:
     """Return what a failed try means."""
     if isinstance(error, CutShortError):
-        return Fault(kind=Kind.TRANSIENT, reason=str(error))
+        return Fault(kind=Kind.TRANSIENT, reason=str(error), answered=True)
     text = str(error)
     said, _, debug = text.partition("\n\nDebug source:")
     answer = _STATUS.search(said)
@@ -112,7 +115,8 @@ def _of_answer(status: int, body: str) -> Fault:
     if message and "AccessKeyId" not in message[1]:
         reason += f": {' '.join(message[1].split())}"
     silent = status in (400, 403) and not body.strip()
-    return Fault(kind=_kind(status, code[1] if code else "", body), reason=reason, perhaps_expired=silent)
+    kind = _kind(status, code[1] if code else "", body)
+    return Fault(kind=kind, reason=reason, answered=True, perhaps_expired=silent)
 
 
 def _kind(status: int, code: str, body: str) -> Kind:

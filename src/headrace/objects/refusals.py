@@ -20,7 +20,7 @@ _FIX = {
     Kind.DENIED: "check these credentials and what they permit (GetObject and ListBucket); a bucket that may not be "
     "listed answers so for objects that do not exist, which is no proof that they are absent",
     Kind.EXPIRED: "renew them, then run the same command again",
-    Kind.UNREACHED: "check storage.endpoint_url and the network",
+    Kind.UNREACHED: "check storage.endpoint_url, whether it begins with http or https, and the network",
     Kind.REGION: "set storage.region to the bucket's region",
     Kind.PERMANENT: "check storage.endpoint_url, storage.region and storage.addressing_style",
     Kind.THROTTLED: "lower storage.concurrency, or raise storage.timeout_seconds and storage.max_retries",

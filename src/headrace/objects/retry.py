@@ -42,7 +42,7 @@ class Retrying:
         """Seconds since the first try."""
         return time.monotonic() - self._began
 
-    def pause_after(self, fault: Fault, *, answered: bool) -> float | None:
+    def pause_after(self, fault: Fault, *, answered: bool, given_up: bool = False) -> float | None:
         """Return seconds to wait before the next try, or None when there is to be none.
 
         Parameters
@@ -51,13 +51,15 @@ class Retrying:
             Of the last try.
         answered
             Whether the address ever answered this process.
+        given_up
+            Whether another request has waited for its first answer in vain.
         """
-        if fault.kind not in _AGAIN or self._left == 0:
+        if fault.kind not in _AGAIN or self._left == 0 or (given_up and not answered):
             return None
         first = THROTTLED_PAUSE if fault.kind is Kind.THROTTLED else FIRST_PAUSE
         pause = min(first * 2.0**self._pauses, LONGEST_PAUSE) * random.uniform(0.5, 1.0)
         seconds = self._seconds
-        if fault.kind is Kind.UNREACHED and not answered:
+        if not answered:
             seconds = min(seconds, PROBE_SECONDS)
         if self.elapsed + pause > seconds:
             return None
