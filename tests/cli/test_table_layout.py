@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from command_line import run_headrace
 from headrace.commands.render import write_rows
 from headrace.commands.row_options import RowTarget
-from headrace.commands.table_layout import Column, lay_out, shorten
+from headrace.commands.table_layout import Column, header_lines, lay_out, shorten
 
 WIDTH = 100
 
@@ -36,7 +36,7 @@ def test_columns_and_frame_fit_whatever_they_hold(columns, num_rows):
         return
     assert sum(layout.widths) + 3 * len(layout.widths) + 1 <= WIDTH
     for column, width in zip(laid, layout.widths, strict=False):
-        assert width >= min(column.natural, 8) or column.numeric
+        assert width >= min(column.widest, 8)
         assert not column.numeric or width >= column.widest
 
 
@@ -49,6 +49,13 @@ def test_ids_lose_their_middle_and_sentences_their_end():
     assert shorten("potential_evapotranspiration", 18) == "potential…piration"
     assert shorten("the record is too short", 10) == "the recor…"
     assert shorten("流域流域流域", 7) == "流…域"
+
+
+def test_names_of_columns_are_broken_at_their_underscores():
+    assert header_lines("stored_nbytes", 13) == ["stored_nbytes"]
+    assert header_lines("stored_nbytes", 10) == ["stored_", "nbytes"]
+    assert header_lines("basins_with_windows", 12) == ["basins_with_", "windows"]
+    assert header_lines("potentialevapotranspiration_mm", 9) == ["pote…ion_", "mm"]
 
 
 def test_many_columns_of_many_rows_are_named_below(monkeypatch):

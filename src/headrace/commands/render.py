@@ -15,7 +15,7 @@ from rich.text import Text
 
 from headrace.commands.row_formats import WRITERS, is_number, plain
 from headrace.commands.row_options import RowTarget
-from headrace.commands.table_layout import Column, Layout, lay_out, one_line, shorten
+from headrace.commands.table_layout import Column, Layout, header_lines, lay_out, one_line, shorten
 from headrace.commands.terminal import WIDTH, make_console
 from headrace.trainer.run_folder import replacing
 
@@ -100,7 +100,7 @@ def _grid(columns: list[Column], layout: Layout) -> Table:
     grid = Table(header_style="bold")
     shown = columns[: len(layout.widths)]
     for column, width in zip(shown, layout.widths, strict=True):
-        name = Text(shorten(column.name, width))
+        name = Text("\n".join(header_lines(column.name, width)))
         grid.add_column(name, justify="right" if column.numeric else "left", width=width, no_wrap=True)
     for cells in zip(*(column.cells for column in shown), strict=True):
         grid.add_row(*(Text(shorten(c, width)) for c, width in zip(cells, layout.widths, strict=True)))
@@ -136,7 +136,7 @@ def _cell(value: object) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:.5g}"
     if isinstance(value, Decimal):
         return _cell(plain(value))
     if isinstance(value, int) and not isinstance(value, bool):

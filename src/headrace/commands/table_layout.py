@@ -1,6 +1,7 @@
 """How a table fits a terminal: which widths its columns get, which texts are cut where, when rows become records.
 
-Numbers are never cut; texts lose their middle, or their end where they are sentences. Pure functions over text.
+Numbers are never cut; texts lose their middle, or their end where they are sentences; names of columns are broken at
+their underscores. Pure functions over text.
 """
 
 from collections.abc import Sequence
@@ -9,9 +10,9 @@ from dataclasses import dataclass
 from rich.cells import cell_len, chop_cells
 
 LEAST_TEXT = 8
-"""Cells that a text keeps at least, headers included."""
-LEAST_HEADER = 5
-"""Cells that the header of a column of short values keeps at least."""
+"""Cells that a text keeps at least."""
+LEAST_HEADER = 12
+"""Cells that a word of a column's name keeps at least."""
 _RECORD_LINES = 60
 
 
@@ -36,9 +37,8 @@ class Column:
     @property
     def least(self) -> int:
         """Terminal cells below which it says nothing any more."""
-        if self.numeric:
-            return max(self.widest, min(cell_len(self.name), LEAST_HEADER))
-        return min(self.natural, LEAST_TEXT)
+        header = min(max(map(cell_len, _words(self.name))), LEAST_HEADER)
+        return max(header, self.widest if self.numeric else min(self.widest, LEAST_TEXT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,13 +75,16 @@ def lay_out(columns: Sequence[Column], width: int) -> Layout:
 
 
 def _widths(columns: Sequence[Column], width: int) -> tuple[int, ...] | None:
-    """Return widths that fit, the widest columns cut first, or None where the columns do not fit at their least."""
+    """Return widths that fit: names are broken first, then the widest texts cut; None where nothing fits."""
     room = width - 3 * len(columns) - 1
+    natural = tuple(column.natural for column in columns)
+    if sum(natural) <= room:
+        return natural
     if sum(column.least for column in columns) > room:
         return None
-    cap = max((column.natural for column in columns), default=0)
+    cap = max(natural)
     while True:
-        widths = tuple(min(column.natural, max(column.least, cap)) for column in columns)
+        widths = tuple(max(c.least, 0 if c.numeric else min(c.widest, cap)) for c in columns)
         if sum(widths) <= room:
             return widths
         cap -= 1
@@ -97,6 +100,22 @@ def shorten(text: str, width: int) -> str:
     head = chop_cells(text, width - 1 - tail)[0] if width - 1 - tail else ""
     end = chop_cells(text[::-1], tail)[0][::-1] if tail else ""
     return f"{head}…{end}"
+
+
+def header_lines(name: str, width: int) -> list[str]:
+    """Break the name of a column at its underscores into lines of at most ``width`` terminal cells."""
+    lines = [""]
+    for word in _words(name):
+        if lines[-1] and cell_len(lines[-1] + word) > width:
+            lines.append("")
+        lines[-1] += word
+    return [shorten(line, width) for line in lines]
+
+
+def _words(name: str) -> list[str]:
+    """Return the parts of a name, each with the underscore behind it."""
+    parts = name.split("_")
+    return [*(f"{part}_" for part in parts[:-1]), parts[-1]]
 
 
 def one_line(text: str) -> str:
