@@ -5,7 +5,7 @@ A put is whole or not at all, and the manifest is the last one, so nothing half-
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +20,9 @@ from headrace.schemas.config import Config
 from headrace.schemas.manifest import MANIFEST_NAME, PARTS_FOLDER, IndexManifest
 from headrace.schemas.storage_config import StorageConfig
 from headrace.schemas.tables import TABLES
+
+_LARGE = 16 << 20
+"""Bytes from which on tables are sent one after another, for each is in memory then."""
 
 
 class RemoteSite:
@@ -69,7 +72,11 @@ class RemoteSite:
         manifest = write_index(self._local, tables, views, config=config, parts=parts)
         self._claim.check()
         self._folder.delete(MANIFEST_NAME)
-        self._for_each(self._send, [VIEWS_NAME, *(entry.path for entry in manifest.tables.values())])
+        small = [entry.path for entry in manifest.tables.values() if entry.nbytes < _LARGE]
+        self._for_each(self._send, [VIEWS_NAME, *small])
+        for entry in manifest.tables.values():
+            if entry.nbytes >= _LARGE:
+                self._send(entry.path)
         self._claim.check()
         self._send(MANIFEST_NAME)
         return manifest
@@ -84,7 +91,8 @@ class RemoteSite:
         return [name for name in names if name.endswith(".parquet") and "/" not in name]
 
     def _fetch(self, name: str) -> None:
-        (self.parts / name).write_bytes(self._folder.read(f"{PARTS_FOLDER}/{name}"))
+        with suppress(FileNotFoundError):  # removed since it was listed: its units count as not scanned
+            (self.parts / name).write_bytes(self._folder.read(f"{PARTS_FOLDER}/{name}"))
 
     def _send(self, name: str) -> None:
         self._folder.write(name, (self._local / name).read_bytes())

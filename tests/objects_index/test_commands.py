@@ -78,12 +78,14 @@ def stop_after(monkeypatch, batches: int) -> None:
     monkeypatch.setattr(RichProgress, "update", pressing)
 
 
-def test_inspect_sql_check_and_bench_read_it(project, url, bucket):
+def test_inspect_sql_report_check_and_bench_read_it(project, url, bucket):
     ran("build-index", "project.yml", "--out", url)
     ran("build-index", "project.yml", "--out", "local")
     assert ran("inspect", url, "coverage", *reach(bucket)) == ran("inspect", "local", "coverage")
     asked = ("from read_cost", "--format", "csv")
     assert ran("sql", url, *asked, *reach(bucket)) == ran("sql", "local", *asked)
+    ran("report", url, "--out", "page.html", *reach(bucket))
+    assert url in (project / "page.html").read_text()
     assert f"{url} is up to date" in ran("check", "--index", url, "--verify", "2", *reach(bucket))
     bench = ran("bench", "--index", url, "--steps", "2", "--json", *reach(bucket))
     assert json.loads(bench)["settings"]["index"] == url

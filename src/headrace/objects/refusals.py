@@ -17,8 +17,9 @@ _WHAT = {
 }
 _FIX = {
     Kind.NO_BUCKET: "correct the bucket's name, and check storage.endpoint_url and storage.addressing_style",
-    Kind.DENIED: "check these credentials and what they permit (GetObject and ListBucket); a bucket that may not be "
-    "listed answers so for objects that do not exist, which is no proof that they are absent",
+    Kind.DENIED: "check these credentials and what they permit (GetObject and ListBucket, to build an index there also "
+    "PutObject and DeleteObject); a bucket that may not be listed answers so for objects that do not "
+    "exist, which is no proof that they are absent",
     Kind.EXPIRED: "renew them, then run the same command again",
     Kind.UNREACHED: "check storage.endpoint_url, whether it begins with http or https, and the network",
     Kind.REGION: "set storage.region to the bucket's region",
