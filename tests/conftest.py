@@ -18,6 +18,9 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Where stores of published data sets lie is not read from the home of whoever runs the tests.
+os.environ["HYDRO_SETTING"] = os.devnull
+
 # A suite started in the background of a shell ignores Ctrl-C, and so would the commands that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

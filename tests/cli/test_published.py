@@ -1,6 +1,8 @@
 """Published data sets are trained, built and timed by their ids alone; an unknown id gets a file to start from."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -8,9 +10,18 @@ import pytest
 from command_line import run_headrace
 from headrace.loader import open_index
 from headrace.schemas.config_io import load_config, parse_config
+from headrace.schemas.errors import ConfigError
+from headrace.schemas.hydro_setting import read_hydro_setting
+from headrace.schemas.presets import preset_ids, read_preset
 from headrace.schemas.yaml_text import read_yaml
 from published_store import write_published
+from tree import REPOSITORY
 
+PAGE = (REPOSITORY / "docs" / "presets.md").read_text(encoding="utf-8")
+LETTERS = {
+    "P": "precipitation", "Tmax": "temperature_max", "Tmin": "temperature_min", "T": "temperature_mean",
+    "S": "solar_radiation", "PET": "potential_evapotranspiration", "Q": "streamflow",
+}  # fmt: skip
 SHORT = ("--train-epochs", "1", "--max-batches-per-epoch", "1", "--hidden-size", "4", "--device", "cpu")
 SHORT_WINDOWS = ("--set", "window.hindcast_length=9", "--set", "window.stride=50")
 
@@ -126,3 +137,35 @@ def test_a_store_that_is_not_where_source_says_is_refused(hydro):
         assert outcome.code == 2
         assert "datasets.camels_us.timeseries" in outcome.err
         assert "--source" in outcome.err
+
+
+def test_the_table_of_the_page_is_what_the_presets_say():
+    rows = re.findall(r"^\| `(\w+)` \| `(.*)` \| (.*) to (.*) \| (\w+|–) \| (.*) \| (.*) \|$", PAGE, flags=re.MULTILINE)
+    assert [row[0] for row in rows] == list(preset_ids())
+    for dataset_id, store, first, last, step, names, num_statics in rows:
+        preset = read_preset(dataset_id)
+        assert (store, first, last) == (preset.timeseries, preset.first[:10], preset.last[:10])
+        assert {"day": 86400, "hour": 3600, "–": None}[step] == preset.step_seconds
+        try:
+            variables = parse_config({"datasets": {dataset_id: None}}).datasets[dataset_id].variables
+        except ConfigError:
+            assert (names, num_statics) == ("–", "–")
+            continue
+        assert [LETTERS[name] for name in names.split(", ")] == [*variables.relevant, *variables.target]
+        assert int(num_statics) == len(variables.constant)
+
+
+def test_the_commands_and_files_of_the_page_work(hydro):
+    commands = [shlex.split(line)[1:] for line in re.findall(r"^    (headrace .*)$", PAGE, flags=re.MULTILINE)]
+    assert [command[0] for command in commands] == ["build-index", "bench", "train", "train", "train"]
+    for command in commands[:4]:
+        more = (*SHORT, *SHORT_WINDOWS) if command[0] == "train" else ()
+        outcome = run_headrace(*command, *more)
+        assert outcome.code == 0, (command, outcome.err)
+    assert run_headrace(*commands[4][:3]).code == 2
+    settings, configuration = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
+    Path("hydro_setting.yml").write_text(settings, encoding="utf-8")
+    assert read_hydro_setting(Path("hydro_setting.yml")).store_folder("cloud") == "s3://hydro-data/zarr"
+    config = parse_config(read_yaml(configuration))
+    assert config.datasets["camels_us"].variables.relevant["dayl"].physical == "dayl"
+    assert config.datasets["camels_ind"].timeseries == str(hydro / "camels_ind_timeseries.zarr")

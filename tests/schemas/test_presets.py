@@ -1,11 +1,9 @@
 """Presets: complete, and equal to the tables of published data sets where those are at hand."""
 
 import csv
-import os
 from collections import defaultdict
 from datetime import date
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -16,12 +14,11 @@ NOT_IN_STORES = {"camels_nz", "caravan"}
 
 
 @pytest.fixture(scope="module")
-def tables():
+def tables(data_root):
     """Rows of the three tables of published data sets."""
-    place = os.environ.get("HEADRACE_DATA")
-    folder = Path(place).parent / "datasets" if place else None
-    if folder is None or not folder.is_dir():
-        pytest.skip("HEADRACE_DATA names no folder with the tables of published data sets (datasets) beside it")
+    folder = data_root.parent / "datasets"
+    if not folder.is_dir():
+        pytest.skip(f"needs the tables of published data sets: {folder} is not a folder")
 
     def rows(name):
         with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
