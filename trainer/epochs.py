@@ -64,7 +64,7 @@ class EpochRunner:
 
     def stop_if_asked(self) -> None:
         """After Ctrl-C on some rank: write ``last.pt`` and raise KeyboardInterrupt."""
-        self._stop_if(asked=self._ranks.any(self._guard.requested))
+        self._stop_if(asked=self._ranks.any(value=self._guard.requested))
 
     def one_epoch(self) -> None:
         """Train, validate, write the row and the checkpoints."""

@@ -83,9 +83,9 @@ class Ranks:
             distributed.all_gather(every, padded)
         return torch.cat([part[:n] for part, n in zip(every, counts.tolist(), strict=True)])
 
-    def any(self, value: bool) -> bool:
+    def any(self, *, value: bool) -> bool:
         """Return whether the value is true on some rank."""
-        return any(self.gather(value)) if self.size > 1 else value
+        return any(self.gather(value))
 
     def from_first(self, make: Callable[[], T]) -> T:
         """Let rank 0 make a picklable value, and return it on every rank.

@@ -20,6 +20,9 @@ from pathlib import Path
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.manifest import MANIFEST_NAME
 
+SEEDS_NAME = "seeds.json"
+"""Names the runs of several seeds in a folder that holds them."""
+
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -221,5 +224,7 @@ def _content(path: Path) -> str:
         return "a file"
     if (path / MANIFEST_NAME).exists():
         return "an index, as build-index writes it"
+    if (path / SEEDS_NAME).exists():
+        return f"the runs of several seeds: give one of {', '.join(sorted(map(str, path.glob('seed-*'))))}"
     names = sorted(p.name for p in path.iterdir())
     return f"a folder with {', '.join(names[:5])}{', …' if len(names) > 5 else ''}" if names else "an empty folder"

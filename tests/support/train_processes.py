@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from matplotlib.figure import Figure
 
+import headrace.commands.run_training
 import headrace.commands.train_runs
 from command_line import Outcome, run_headrace
 from headrace.trainer.loss_meter import LossMeter
 
-IMPORTED = (Figure, headrace.commands.train_runs)
+# Making an optimiser imports much of torch: once, here, instead of in every process.
+torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])
 
 
 def befall(then: dict[str, Any]) -> None:
@@ -44,7 +45,8 @@ def befall(then: dict[str, Any]) -> None:
 
 
 def run(job: dict[str, Any], rank: int, out: Path) -> None:
-    """Be one process of a job."""
+    """Be one process of a job; pictures are left out."""
+    headrace.commands.run_training.plot_loss = lambda metrics, out, name: out
     torch.set_num_threads(1)
     ranks = int(job.get("ranks", 1))
     if ranks > 1:

@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
-from headrace.commands.options import overrides_of, setting_flags, split_names
+from headrace.commands.index_argument import INDEX
+from headrace.commands.options import NO_WORKER, overrides_of, setting_flags, source_option, split_names
 from headrace.commands.terminal import make_console
-
-if TYPE_CHECKING:
-    from headrace.commands.run_training import TrainedRun
-    from headrace.schemas.config import Config
+from headrace.index_place import IndexPath
+from headrace.schemas.hydro_setting import Source
 
 _PATH = click.Path(path_type=Path)
 
@@ -24,41 +22,57 @@ _PATH = click.Path(path_type=Path)
     help="Configuration; default: the one in --index.",
 )  # fmt: skip
 @click.option(
-    "--index", "index_folder", type=_PATH, metavar="DIR",
+    "--index", "index_folder", type=INDEX, metavar="DIR|URL",
     help="Index of the configuration's stores; default indexes/<digest>. Built first where there is none.",
 )  # fmt: skip
 @click.option("--run-dir", type=_PATH, metavar="DIR", help="Folder of the run; default runs/<time>-<digest>.")
 @click.option("--resume", is_flag=True, help="Go on with the run in --run-dir, exactly where it stopped.")
-@click.option("--datasets", "--dataset-id", metavar="A,B", help="Train on these data sets of the configuration only.")
+@click.option(
+    "--datasets", "--dataset-id", metavar="A,B",
+    help="Data sets by their ids: published ones as their presets have them, or some of --config's, or of --index's.",
+)  # fmt: skip
+@source_option
 @click.option(
     "--worker-cache-size-mb", "worker_cache_mib", type=click.IntRange(min=1), metavar="N",
     help="Memory for decoded rows in MiB, times --num-workers; they share it. Not beside --memory-budget.",
 )  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set any field: --set train.dropout=0.2.")
-@click.option("--amp/--no-amp", default=None, help="Compute in bfloat16 where torch sees fit. [train.amp]")
+@click.option(
+    "--amp/--no-amp", default=None,
+    help="Compute in bfloat16 where torch sees fit; float16: --set train.amp=fp16. [train.amp]",
+)  # fmt: skip
+@click.option(
+    "--seeds", metavar="1,2,3",
+    help="Train once with each seed, into seed-1, seed-2, … of --run-dir; a table says how far they differ.",
+)  # fmt: skip
 @setting_flags
 @click.pass_context
 def train_command(
     ctx: click.Context,
     /,
     config_file: Path | None,
-    index_folder: Path | None,
+    index_folder: IndexPath | None,
     run_dir: Path | None,
     resume: bool,
     datasets: str | None,
+    source: Source | None,
     worker_cache_mib: int | None,
     settings: Sequence[str],
     amp: bool | None,
+    seeds: str | None,
     **flags: object,
 ) -> None:
-    """Train one LSTM jointly on all data sets of a configuration, from an index of their stores.
+    """Train one model jointly on all data sets of a configuration, from an index of their stores.
 
     \b
     Example:
       headrace train --config camels.yml                              # builds the index if need be
+      headrace train --dataset-id camels_us                           # a published data set, without a file
       headrace train --config camels.yml --index indexes/camels --run-dir runs/first --hidden-size 128
       headrace train --index indexes/camels --missing-policy fill_and_mask --set window.hindcast_length=364
       headrace train --resume --run-dir runs/first
+      headrace train --index indexes/camels --run-dir runs/three --seeds 1,2,3 --set train.model=ea_lstm
+      torchrun --nproc-per-node 2 -m headrace train --index indexes/camels --run-dir runs/both
 
     The run folder takes config.yml (everything resolved), metrics.csv (a row per epoch), checkpoints/best.pt and
     last.pt, and plots/loss.png. Ctrl-C writes a checkpoint; --resume goes on from it and ends with the same model as
@@ -74,63 +88,69 @@ def train_command(
     """
     overrides = [*settings, *([] if amp is None else [f"train.amp={str(amp).lower()}"]), *overrides_of(flags)]
     console = make_console()
+    chosen = _chosen_seeds(ctx, seeds, alone=flags["seed"] is None)
     if worker_cache_mib is not None and flags["memory_budget"] is not None:
         raise click.UsageError("--worker-cache-size-mb and --memory-budget both set the memory: give one", ctx)
     if resume:
-        _refuse_settings(ctx, run_dir, given=bool(config_file or datasets or overrides or worker_cache_mib))
+        given = [config_file, datasets, source, overrides, worker_cache_mib, chosen]
+        _refuse_settings(ctx, run_dir, given=any(given))
         assert run_dir is not None, "refused above"
-        trained = _resume(run_dir, index_folder, console)
-    else:
-        if config_file is None and index_folder is None:
-            raise click.UsageError("give --config FILE, --index DIR, or --resume with --run-dir", ctx)
-        trained = _train(
-            config_file, index_folder, run_dir, overrides, split_names(datasets), worker_cache_mib, console
-        )
-    _summarize(trained)
+        _resume(run_dir, index_folder, console)
+        return
+    if config_file is None and index_folder is None and datasets is None:
+        raise click.UsageError("give --config FILE, --index DIR, --dataset-id ID, or --resume with --run-dir", ctx)
+    names = split_names(datasets)
+    _train(config_file, index_folder, run_dir, overrides, names, source, worker_cache_mib, chosen, console)
 
 
 def _train(
     config_file: Path | None,
-    index_folder: Path | None,
+    index_folder: IndexPath | None,
     run_dir: Path | None,
     overrides: Sequence[str],
     datasets: Sequence[str] | None,
+    source: Source | None,
     worker_cache_mib: int | None,
+    seeds: Sequence[int],
     console: Console,
-) -> "TrainedRun":
+) -> None:
+    from headrace.commands.configuration import read_config
     from headrace.commands.loaders import with_budget_per_worker
-    from headrace.commands.run_setup import default_run_folder, ensure_index, read_config
+    from headrace.commands.run_setup import default_run_folder, ensure_index
+    from headrace.commands.train_runs import start, summarize
     from headrace.trainer.device import choose_device
     from headrace.trainer.run_folder import RunFolder
 
-    config = read_config(config_file, index_folder, overrides, datasets)
+    config = read_config(config_file, index_folder, overrides, datasets, source)
+    if "loader.num_workers=0" in overrides:
+        console.print(NO_WORKER, highlight=False)
     if worker_cache_mib is not None:
         config = with_budget_per_worker(config, worker_cache_mib)
     run_folder = default_run_folder(config, datetime.now()) if run_dir is None else run_dir
     RunFolder.refuse_used(run_folder)
     choose_device(config.train.device)
-    return _run(config, ensure_index(config, index_folder, console), run_folder, console, resume=False)
+    index = ensure_index(config, index_folder, console)
+    summarize(start(config, index, run_folder, seeds, console))
 
 
-def _resume(run_dir: Path, index_folder: Path | None, console: Console) -> "TrainedRun":
-    from headrace.commands.index_record import IndexRecord
-    from headrace.schemas.config_io import load_config
-    from headrace.trainer.run_folder import RunFolder
+def _resume(run_dir: Path, index_folder: IndexPath | None, console: Console) -> None:
+    from headrace.commands.train_runs import go_on, summarize
 
-    folder = RunFolder.open(run_dir)
-    index = IndexRecord.read(folder).path if index_folder is None else index_folder
-    return _run(load_config(folder.config), index, run_dir, console, resume=True)
+    summarize(go_on(run_dir, index_folder, console))
 
 
-def _run(config: "Config", index: Path, run_folder: Path, console: Console, *, resume: bool) -> "TrainedRun":
-    from headrace.commands.run_training import run_training
+def _chosen_seeds(ctx: click.Context, text: str | None, *, alone: bool) -> tuple[int, ...]:
+    """Return the numbers of --seeds; none where it was not given."""
+    if text is None:
+        return ()
+    if not alone:
+        raise click.UsageError("--seed and --seeds both choose the seed: give one", ctx)
+    from headrace.commands.seeds import read_seeds
 
     try:
-        return run_training(config, index, run_folder, console, resume=resume)
-    except KeyboardInterrupt:
-        if not (run_folder / "checkpoints" / "last.pt").exists():
-            raise
-        raise click.Abort(f"Go on with: headrace train --resume --run-dir {run_folder}") from None
+        return read_seeds(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param_hint="--seeds") from None
 
 
 def _refuse_settings(ctx: click.Context, run_dir: Path | None, *, given: bool) -> None:
@@ -138,22 +158,7 @@ def _refuse_settings(ctx: click.Context, run_dir: Path | None, *, given: bool) -
         raise click.UsageError("--resume needs --run-dir, the folder of the run to go on with", ctx)
     if given:
         raise click.UsageError(
-            "--resume uses the run's own config.yml: leave out --config, --datasets, --set and the flags of settings, "
-            "or start a new run",
+            "--resume uses the run's own config.yml: leave out --config, --datasets, --source, --set and the flags of "
+            "settings, or start a new run",
             ctx,
         )
-
-
-def _summarize(trained: "TrainedRun") -> None:
-    result, folder = trained.result, trained.folder
-    kind = "validation" if trained.validated else "training"
-    epochs = "1 epoch" if result.num_epochs == 1 else f"{result.num_epochs} epochs"
-    early = ", where the loss stopped falling" if result.stopped_early else ""
-    click.echo(
-        f"\nTrained {epochs}{early}; the best is epoch {result.best_epoch + 1}, {kind} loss {result.best_loss:.4f}"
-    )
-    click.echo(f"  best model   {folder.best}")
-    click.echo(f"  each epoch   {folder.metrics}")
-    click.echo(f"  loss curve   {folder.plots / 'loss.png'}")
-    click.echo(f"  index        {trained.index}")
-    click.echo(f"Next: headrace evaluate {folder.path} --split {trained.next_split}")
