@@ -67,6 +67,11 @@ class FaultProxy:
         """Every request so far, in the order of the answers."""
         return list(self._server.exchanges)
 
+    @property
+    def most_at_once(self) -> int:
+        """The largest number of requests that were under way together."""
+        return self._server.most_at_once
+
     def asked(self, method: str = "", key: str = "") -> list[Exchange]:
         """Return the requests of a method, any if empty, whose ``bucket/key`` holds a regular expression."""
         return [e for e in self.exchanges if method in ("", e.method) and re.search(key, e.key)]
@@ -75,6 +80,7 @@ class FaultProxy:
         """Make other faults from the next request on, and begin a new record."""
         self._server.chooser = Chooser(rules, seed)
         self._server.exchanges = []
+        self._server.most_at_once = 0
 
     def close(self) -> None:
         """Cut every connection and stop; an error inside the proxy is raised here."""
@@ -105,6 +111,8 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.exchanges: list[Exchange] = []
         self.problems: list[Exception] = []
         self.closing = threading.Event()
+        self.under_way = self.most_at_once = 0
+        self.lock = threading.Lock()
         self._open: set[socket.socket] = set()
 
     def process_request_thread(self, request: socket.socket, client_address: object) -> None:  # type: ignore[override]  # a server for TCP alone
@@ -149,6 +157,18 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def _serve(self) -> None:
+        with self.server.lock:
+            self.server.under_way += 1
+            self.server.most_at_once = max(self.server.most_at_once, self.server.under_way)
+        try:
+            self._meet()
+        finally:
+            with self.server.lock:
+                self.server.under_way -= 1
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve
+
+    def _meet(self) -> None:
         parts = urlsplit(self.path)
         path = (
             self.path if self.path.startswith("/") else self.path[self.path.index(parts.netloc) + len(parts.netloc) :]
@@ -166,8 +186,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._say_nothing(fault, rule.seconds)
         else:
             self._pass_on(path, body, rule)
-
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve
 
     def _body(self) -> bytes:
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():

@@ -1,0 +1,114 @@
+"""How often an object store is asked: for each chunk once, for each document once, and not at all for what is kept."""
+
+import json
+import os
+import resource
+from collections import Counter
+
+import pytest
+import zarr
+
+import headrace
+from build_here import build_here
+from fault_proxy import FaultProxy
+from fault_rules import Rule
+from headrace.objects import limits
+from headrace.schemas.errors import StaleIndexError
+from indexing import rows, table_bytes
+
+CHUNK = r"zarr/(rain|warmth|flow)/(c/\d/\d|\d\.\d)$"
+SMALL = 2400
+"""A memory budget that holds no split."""
+
+
+def asked(proxy: FaultProxy) -> Counter[str]:
+    """How often each object was asked for, listings by their prefix."""
+    return Counter(f"{e.method} {e.key}?{e.query}" for e in proxy.exchanges)
+
+
+@pytest.fixture
+def index(cloud, tmp_path):
+    return build_here(cloud.config, tmp_path / "index")
+
+
+def test_a_build_asks_for_each_chunk_once(proxy, index):
+    fetched = [e.key for e in proxy.asked("GET", CHUNK)]
+    stored = [row for row in rows(index, "chunks") if row["state"] == "data"]
+    assert len(fetched) == len(set(fetched)) == len(stored)
+    assert {(e.method, e.range) for e in proxy.exchanges} == {("GET", "")}
+
+
+def test_a_build_over_what_did_not_change_reads_no_chunk_and_each_document_once(cloud, proxy, index):
+    before = table_bytes(index)
+    proxy.use()
+    build_here(cloud.config, index)
+    assert not proxy.asked("GET", CHUNK)
+    assert set(asked(proxy).values()) == {1}
+    assert table_bytes(index) == before
+
+
+@pytest.mark.parametrize("budget", [SMALL, "1GiB"])
+def test_an_epoch_asks_for_the_chunks_it_needs_and_the_next_for_none(proxy, index, budget):
+    with (
+        headrace.open_index(index) as opened,
+        headrace.WindowLoader(opened, "train", batch_size=64, memory_budget=budget) as loader,
+    ):
+        proxy.use()
+        first = sum(len(batch) for batch in loader)
+        assert all(e.method == "GET" for e in proxy.exchanges)
+        assert len(proxy.exchanges) == len(proxy.asked("GET", CHUNK)) == loader.chunks_read
+        assert loader.chunks_read == loader.serving.reads.chunks_needed
+        assert set(asked(proxy).values()) == {1}
+        proxy.use()
+        assert sum(len(batch) for batch in loader) == first
+        assert proxy.exchanges == []
+
+
+def test_rows_kept_in_a_folder_are_asked_for_once_ever(proxy, index, tmp_path):
+    needed = []
+    for _ in range(2):
+        with (
+            headrace.open_index(index) as opened,
+            headrace.WindowLoader(
+                opened, "train", batch_size=64, memory_budget=SMALL, cache_dir=str(tmp_path / "rows")
+            ) as loader,
+        ):
+            proxy.use()
+            for _ in range(2):
+                assert sum(len(batch) for batch in loader) == loader.num_windows
+            needed.append(len(proxy.asked("GET", CHUNK)))
+            assert needed[0] == loader.serving.reads.chunks_needed
+    assert needed[1] == 0
+
+
+def test_a_stale_copy_of_the_metadata_is_not_believed(cloud, tmp_path):
+    """C11: what an array says of itself counts, not the consolidated copy from before it grew."""
+    group = zarr.open_group(cloud.folder / "creek.zarr")
+    zarr.consolidate_metadata(group.store)
+    calm = build_here(cloud.config, tmp_path / "calm")
+    consolidated = cloud.folder / "creek.zarr" / ".zmetadata"
+    old = json.loads(consolidated.read_text())
+    old["metadata"]["flow/.zarray"]["fill_value"] = 5.0
+    old["metadata"]["rain/.zarray"]["shape"] = [3, 40]
+    consolidated.write_text(json.dumps(old))
+    assert table_bytes(build_here(cloud.config, tmp_path / "stale")) == table_bytes(calm)
+    group["flow"].attrs["missing_value"] = 3.0
+    with headrace.open_index(calm) as opened, pytest.raises(StaleIndexError, match="missing_value"):
+        headrace.WindowLoader(opened, "train")
+
+
+def test_requests_under_way_are_as_many_as_are_allowed(cloud, proxy, monkeypatch, tmp_path):
+    """D9: the cap is for the process, whatever it does with how many threads."""
+    proxy.use(Rule(fault="latency", seconds=0.05))
+    config = cloud.reached(concurrency=3).config
+    build_here(config, tmp_path / "index")
+    assert proxy.most_at_once == 3
+
+
+def test_open_files_limit_the_requests(monkeypatch, cloud):
+    """D9: half of the files that may still be opened."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 4096))
+    held = len(os.listdir("/proc/self/fd"))
+    assert limits.concurrency(cloud.config.storage) == 64
+    wide = cloud.reached(concurrency=500).config.storage
+    assert limits.concurrency(wide) == pytest.approx((256 - held) // 2, abs=2)
