@@ -1,0 +1,109 @@
+"""docs/questions.md: every question, asked of the demo's index, has the answer on the page, also without Headrace."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+import headrace
+from build_here import build_here
+from command_line import run_headrace
+from headrace.commands.row_formats import plain
+from headrace.demo.stores import write_demo_stores
+from headrace.schemas.config_io import load_config
+from headrace.schemas.views import VIEWS
+from tool_process import install
+from tree import REPOSITORY
+
+PAGE = (REPOSITORY / "docs" / "questions.md").read_text(encoding="utf-8")
+ANSWERED = re.findall(
+    r"^## \d+\. (.*?)$.*?```sql\n(.*?)```\n\n```text\n(.*?)```\n", PAGE, flags=re.DOTALL | re.MULTILINE
+)
+
+PLAIN = """
+import json, sys, duckdb
+assert not any(name.partition(".")[0] == "headrace" for name in sys.modules)
+connection = duckdb.connect()
+connection.execute(open("views.sql", encoding="utf-8").read())
+for query in json.load(sys.stdin):
+    print(json.dumps(connection.execute(query).fetchall(), default=str))
+"""
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The folder that holds `demo`, as `headrace demo --out demo` leaves it, but for the trained model."""
+    folder = tmp_path_factory.mktemp("questions")
+    config = load_config(write_demo_stores(folder / "demo"))
+    build_here(config, folder / "demo" / "index")
+    return folder
+
+
+def test_the_page_has_ten_questions_and_each_its_answer():
+    assert len(re.findall(r"^## \d+\. ", PAGE, flags=re.MULTILINE)) == len(ANSWERED) == 10
+    assert max(len(line) for line in PAGE.splitlines()) <= 130
+
+
+@pytest.mark.parametrize(("query", "answer"), [pytest.param(q, a, id=title) for title, q, a in ANSWERED])
+def test_the_answer_on_the_page_is_that_of_the_index(demo, query, answer):
+    outcome = run_headrace("sql", demo / "demo" / "index", query)
+    assert outcome.code == 0, outcome.err
+    *table, timing = [line.rstrip() for line in outcome.out.splitlines()]
+    assert table == answer.splitlines()
+    assert re.match(r"\d+ rows? in", timing)
+
+
+def test_commands_on_the_page_run(demo, monkeypatch, tmp_path):
+    monkeypatch.chdir(demo)
+    question = tmp_path / "question.sql"
+    question.write_text(ANSWERED[0][1])
+    found = re.findall(r"^    headrace (.*)$", PAGE, flags=re.MULTILINE) + re.findall(r"`headrace (\w+ .*?)`", PAGE)
+    commands = [command for command in found if not command.startswith("demo")]
+    assert len(commands) >= 4
+    for command in commands:
+        outcome = run_headrace(*(str(question) if a == question.name else a for a in shlex.split(command)))
+        assert outcome.code == 0, f"{command}\n{outcome.err}"
+        assert outcome.out
+
+
+def test_a_loader_serves_as_many_windows_as_the_arithmetic_says(demo):
+    """Question 2, word for word in Python."""
+    [shape] = re.findall(r'WindowLoader\(index, "train", window=(\{.*?\})\)', PAGE)
+    query = ANSWERED[1][1]
+    with headrace.open_index(demo / "demo" / "index") as index:
+        told = {row["dataset_id"]: row["windows_of_30_days"] for row in index.sql(query).to_pylist()}
+        for name, num_windows in told.items():
+            with headrace.WindowLoader(index, "train", window=json.loads(shape), datasets=[name]) as loader:
+                assert loader.num_windows == num_windows
+
+
+def test_views_and_questions_are_answered_by_plain_duckdb_inside_the_folder(demo):
+    folder = demo / "demo" / "index"
+    queries = [*(f"FROM {name} ORDER BY ALL" for name in VIEWS), *(query for _, query, _ in ANSWERED)]
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", PLAIN], input=json.dumps(queries), cwd=folder, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with headrace.open_index(folder) as index:
+        for query, line in zip(queries, done.stdout.splitlines(), strict=True):
+            ours = [list(map(plain, row.values())) for row in index.sql(query).to_pylist()]
+            assert json.loads(line) == json.loads(json.dumps(ours, default=str)), query
+
+
+@pytest.mark.network
+def test_the_duckdb_shell_reads_views_sql(demo):
+    environment = {**os.environ, "PYTHONPATH": str(install(["duckdb-cli==1.5.6"]))}
+    queries = "".join(f"SELECT '{name}' AS view, count(*) AS n FROM {name};\n" for name in VIEWS)
+    done = subprocess.run(
+        [sys.executable, "-m", "duckdb_cli", "-init", "views.sql", "-csv", "-noheader"], input=queries,
+        cwd=demo / "demo" / "index", env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = dict(line.split(",") for line in done.stdout.splitlines() if "," in line)
+    with headrace.open_index(demo / "demo" / "index") as index:
+        for name in VIEWS:
+            assert int(found[name]) == index.sql(f"SELECT count(*) AS n FROM {name}")["n"][0].as_py()
