@@ -117,6 +117,19 @@ def test_no_permission(bucket, tmp_path, proxy: FaultProxy):
     refused(check(bucket, tmp_path, endpoint_url=proxy.url), "refuses access", proxy.url, "AccessDenied")
 
 
+def test_a_bucket_in_the_path_where_the_host_name_is_wanted(bucket, tmp_path, proxy: FaultProxy):
+    """D4: Aliyun OSS under a host name that is not known to be one of its own."""
+    proxy.use(Rule(fault="path_forbidden"))
+    refused(
+        check(bucket, tmp_path, endpoint_url=proxy.url), "refuses the request", r"storage\.addressing_style", "virtual"
+    )
+
+
+def test_another_region(bucket, tmp_path, proxy: FaultProxy):
+    proxy.use(Rule(fault="wrong_region"))
+    refused(check(bucket, tmp_path, endpoint_url=proxy.url), "another region", r"storage\.region", "eu-central-1")
+
+
 def test_https_to_a_server_of_http(bucket, tmp_path):
     """D4."""
     url = bucket.server.endpoint.replace("http://", "https://")

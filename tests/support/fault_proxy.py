@@ -31,6 +31,8 @@ ERRORS = {
     "server_error": (500, "InternalError", "We encountered an internal error. Please try again."),
     "denied": (403, "AccessDenied", "Access Denied"),
     "absent_is_denied": (403, "AccessDenied", "Access Denied"),
+    "path_forbidden": (403, "SecondLevelDomainForbidden", "Please use virtual hosted style to access."),
+    "wrong_region": (400, "AuthorizationHeaderMalformed", "The region 'us-east-1' is wrong; expecting 'eu-central-1'"),
     "expired_token": (403, "ExpiredToken", "The provided token has expired."),
 }
 

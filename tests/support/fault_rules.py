@@ -24,6 +24,8 @@ Fault = Literal[
     "cut_relabelled",
     "absent_is_denied",
     "denied",
+    "path_forbidden",
+    "wrong_region",
     "expired_token",
     "slow_first_byte",
     "latency",
@@ -41,8 +43,9 @@ cut_short, cut_unmarked, cut_relabelled
     Content-Length that fits the half.
 absent_is_denied
     403 in place of 404, as S3 answers those who may not list.
-denied, expired_token
-    403 AccessDenied; 403 ExpiredToken.
+denied, path_forbidden, wrong_region, expired_token
+    403 AccessDenied; 403 as Aliyun OSS answers to a bucket in the path; 400 as AWS answers to a signature for another
+    region; 403 ExpiredToken.
 slow_first_byte, latency
     `seconds` between head and body, and before the answer; a request with latency may meet another rule as well.
 """

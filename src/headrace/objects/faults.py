@@ -79,6 +79,7 @@ _KINDS = {
     **dict.fromkeys(
         ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AccountProblem", "RequestTimeTooSkewed",
          "InvalidSecurity", "UnsupportedAlgorithm", "MissingSecurityHeader"), Kind.DENIED),
+    "SecondLevelDomainForbidden": Kind.PERMANENT,  # Aliyun OSS: the bucket belongs into the host name
     "NoSuchKey": Kind.ABSENT,
 }  # fmt: skip
 """Codes of answers; a code says more than the status."""
