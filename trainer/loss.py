@@ -125,7 +125,7 @@ def quantile_error(predicted: torch.Tensor, y: torch.Tensor, quantiles: Sequence
         float32 [B, P, Vy].
     """
     levels = torch.tensor(quantiles, dtype=predicted.dtype, device=predicted.device)
-    short = y[..., None] - predicted.unflatten(-1, (y.shape[-1], len(quantiles)))
+    short = y[..., None] - predicted.reshape(*y.shape, len(quantiles))
     return torch.maximum(levels * short, (levels - 1.0) * short).mean(-1)
 
 

@@ -14,14 +14,15 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 
-import headrace.commands.run_training
 import headrace.commands.train_runs
 from command_line import Outcome, run_headrace
 from headrace.trainer.loss_meter import LossMeter
 
+IMPORTED = headrace.commands.train_runs
 # Making an optimiser imports much of torch: once, here, instead of in every process.
 torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])
 
@@ -41,12 +42,12 @@ def befall(then: dict[str, Any]) -> None:
             raise OSError("the disk is gone")
         os.kill(os.getpid(), signal.SIGKILL if then["what"] == "kill" else signal.SIGINT)
 
-    LossMeter.add = add  # type: ignore[method-assign]
+    mock.patch.object(LossMeter, "add", add).start()
 
 
 def run(job: dict[str, Any], rank: int, out: Path) -> None:
     """Be one process of a job; pictures are left out."""
-    headrace.commands.run_training.plot_loss = lambda metrics, out, name: out
+    mock.patch("headrace.commands.run_training.plot_loss").start()
     torch.set_num_threads(1)
     ranks = int(job.get("ranks", 1))
     if ranks > 1:
