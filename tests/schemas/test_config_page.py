@@ -30,8 +30,7 @@ def test_every_section_has_its_keys_and_no_other():
         assert isinstance(model, type)
         assert issubclass(model, BaseModel)
         fields = set(model.model_fields)
-        found = keys_of_tables(section(name)) | ({"source"} if "`source: cloud`" in section(name) else set())
-        assert found == fields, name
+        assert keys_of_tables(section(name)) == fields, name
 
 
 def test_data_sets_and_variables_have_their_keys_and_no_other():
@@ -44,7 +43,7 @@ def test_data_sets_and_variables_have_their_keys_and_no_other():
 
 
 def test_choices_of_a_key_are_all_on_the_page():
-    for section_name in Config.model_fields.keys() - {"datasets", "storage"}:
+    for section_name in Config.model_fields.keys() - {"datasets"}:
         model = Config.model_fields[section_name].annotation
         assert isinstance(model, type)
         for name, field in model.model_fields.items():
