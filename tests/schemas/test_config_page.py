@@ -13,10 +13,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "config.md").read_text(encoding="ut
 
 
 def keys_of_tables(text: str) -> set[str]:
-    """Keys in the first column of every table, and in the sentence that lists those which are not used."""
+    """Keys in the first column of every table."""
     rows = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
-    listed = re.findall(r"\((`[a-z_]+`(?:, `[a-z_]+`)+)\)", " ".join(text.split()))
-    return {key for cell in [*rows, *listed] for key in re.findall(r"`([\w.]+)`", cell)}
+    return {key for cell in rows for key in re.findall(r"`([\w.]+)`", cell)}
 
 
 def section(title: str) -> str:
