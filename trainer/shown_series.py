@@ -96,7 +96,7 @@ def _examples(rows: Sequence[dict[str, str]]) -> list[tuple[str, dict[str, str]]
 def _series(
     group: zarr.Group, target: str, row: int, max_steps: int
 ) -> tuple[NDArray[np.datetime64], NDArray[np.float32], NDArray[np.float32]]:
-    simulated, observed = _values(group, f"{target}_sim", row), _values(group, f"{target}_obs", row)
+    simulated, observed = (_values(group, f"{target}_{kind}", row).astype(np.float32) for kind in ("sim", "obs"))
     predicted = np.flatnonzero(~np.isnan(simulated))
     steps = slice(predicted[0], min(predicted[-1] + 1, predicted[0] + max_steps))
     attributes = group["time"].attrs

@@ -17,11 +17,12 @@ INPUTS = ("precipitation", "temperature_max", "temperature_min", "solar_radiatio
 TARGET = "streamflow"
 STATICS = ("gauge_lat", "gauge_lon", "area")
 DATASET = "many"
+MANY_BASINS = 10_000
 CHUNK_BASINS, CHUNK_STEPS = 50, 365
 SPLITS = ("train", "valid", "test")
 
 
-def write_large_index(out: Path, *, basins: int, years: int = 40, holes: int = 2) -> Path:
+def write_large_index(out: Path, *, basins: int = MANY_BASINS, years: int = 40, holes: int = 2) -> Path:
     """Write an index of one data set with daily steps and return its folder.
 
     Parameters
@@ -38,7 +39,8 @@ def write_large_index(out: Path, *, basins: int, years: int = 40, holes: int = 2
     out.mkdir(parents=True)
     steps = 365 * years
     rng = np.random.default_rng(0)
-    axis = TimeAxis(segments=(Segment(start=0, stop=steps, seconds=315_532_800),), step_seconds=86_400, calendar="noleap")
+    segment = Segment(start=0, stop=steps, seconds=315_360_000)
+    axis = TimeAxis(segments=(segment,), step_seconds=86_400, calendar="noleap")
     config = parse_config(
         {
             "datasets": {
@@ -59,7 +61,9 @@ def write_large_index(out: Path, *, basins: int, years: int = 40, holes: int = 2
             num_steps=[steps], time_start=["1980-01-01T00:00:00"], step_seconds=[86_400], calendar=["noleap"],
             weight=[1.0], fingerprint=[""],
         ),
-        "segments": _rows(dataset_id=[DATASET], segment=[0], start=[0], stop=[steps], time_start=["1980-01-01T00:00:00"]),
+        "segments": _rows(
+            dataset_id=[DATASET], segment=[0], start=[0], stop=[steps], time_start=["1980-01-01T00:00:00"]
+        ),
         "periods": _rows(
             dataset_id=[DATASET] * 3, split=list(SPLITS), start=[365 * 5, 365 * 30, 365 * 32],
             stop=[365 * 30, 365 * 32, steps], time_start=["1985-01-01", "2010-01-01", "2012-01-01"],
@@ -113,7 +117,8 @@ def _runs(basins: int, steps: int, holes: int, rng: np.random.Generator) -> Mapp
     edges = np.concatenate([np.zeros((len(cuts), 1), int), cuts, np.full((len(cuts), 1), steps)], axis=1)
     start, stop = edges[:, ::2].ravel(), edges[:, 1::2].ravel()
     kept = stop > start
-    variable, basin = np.repeat(names, basins * (holes + 1)), np.tile(np.repeat(np.arange(basins), holes + 1), len(names))
+    variable = np.repeat(names, basins * (holes + 1))
+    basin = np.tile(np.repeat(np.arange(basins), holes + 1), len(names))
     return _rows(
         dataset_id=[DATASET] * int(kept.sum()), variable=variable[kept], basin=basin[kept], start=start[kept],
         stop=stop[kept],
@@ -156,8 +161,8 @@ def _statics(basins: int, rng: np.random.Generator) -> Mapping[str, Any]:
     ranges = {"area": (5.0, 5_000.0), "gauge_lat": (-40.0, 60.0), "gauge_lon": (-120.0, 150.0)}
     values = [rng.uniform(low, high, basins) for low, high in ranges.values()]
     return _rows(
-        dataset_id=[DATASET] * (3 * basins), basin=np.tile(np.arange(basins), 3), variable=np.repeat(list(ranges), basins),
-        value=np.concatenate(values),
+        dataset_id=[DATASET] * (3 * basins), basin=np.tile(np.arange(basins), 3),
+        variable=np.repeat(list(ranges), basins), value=np.concatenate(values),
     )  # fmt: skip
 
 

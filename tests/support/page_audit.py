@@ -44,15 +44,16 @@ _AUDIT = r"""
     }
   }
   const named = (el) => el.getAttribute("aria-label") || el.getAttribute("aria-labelledby");
-  const unnamed = [...document.querySelectorAll("svg, img, [role=region], [role=group], nav, section, input")].filter((el) =>
+  const wanting = document.querySelectorAll("svg, img, [role=region], [role=group], nav, section, input");
+  const unnamed = [...wanting].filter((el) =>
     !el.closest("[aria-hidden=true]") && !named(el) && !(el.labels && el.labels.length));
   const figures = [...document.querySelectorAll("figure svg[role=img]")];
   return {
     wide: document.documentElement.scrollWidth > innerWidth, beyond: beyond.map((el) => el.outerHTML.slice(0, 120)),
     pale, texts, overlaps, unnamed: unnamed.map((el) => el.outerHTML.slice(0, 120)),
     figures: figures.length,
-    undescribed: figures.filter((el) => !el.querySelector("title")?.textContent || !el.querySelector("desc")?.textContent)
-      .length,
+    undescribed: figures.filter(
+      (el) => !el.querySelector("title")?.textContent || !el.querySelector("desc")?.textContent).length,
     headings: [...document.querySelectorAll("h1, h2, h3, h4")].map((el) => Number(el.tagName[1])),
     anchors: [...document.querySelectorAll("nav a")].filter((a) => !document.querySelector(a.getAttribute("href")))
       .map((a) => a.href),

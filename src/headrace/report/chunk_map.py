@@ -81,7 +81,7 @@ def _table(costs: Sequence[ChunkCost], window_length: int) -> DataTable:
             )
         )
     header = ("variable", "basins × steps", "objects", "without data", "stored", "decoded", "largest", "window alone")
-    return DataTable(caption="Stored objects and what they cost", header=header, rows=rows)
+    return DataTable(caption=f"Stored objects of {costs[0].dataset_id}, and what they cost", header=header, rows=rows)
 
 
 def _map(index: Index, row: Row, cost: ChunkCost, axis: TimeAxis, side: int) -> Plot:

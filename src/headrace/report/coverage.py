@@ -26,10 +26,11 @@ _NAMED_ROWS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Maps of one data set."""
+    """Maps of one data set; ``whole`` names its variables that are observed everywhere, which have no map."""
 
     dataset_id: str
     note: str
+    whole: list[str]
     plots: list[Plot]
 
 
@@ -69,14 +70,17 @@ def _group(
         observed[names.index(row["variable"]), row["group_number"], place[row["year"]]] = row["observed"]
     possible = np.diff(edges)[:, None] * np.array(list(years.values()))[None, :]
     labels = _row_names(index, dataset.dataset_id, edges)
+    whole = [name for v, name in enumerate(names) if (observed[v] == possible).all()]
     plots = [
         _map(name, observed[v] / possible, possible, labels, list(years), most_table_rows)
         for v, name in enumerate(names)
+        if name not in whole
     ]
     rows = "a row is one basin" if group_size == 1 else f"a row is the mean of {group_size} neighbouring basins"
     return Group(
         dataset_id=dataset.dataset_id,
         note=f"{plural(dataset.num_basins, 'basin')}, {plural(len(years), 'year')}; {rows}, in the order of the index.",
+        whole=whole,
         plots=plots,
     )
 

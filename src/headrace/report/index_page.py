@@ -38,5 +38,5 @@ def index_page(index: Index) -> str:
         variables=list(variable_sections(index, datasets, series)),
         chunks=list(chunk_sections(index, datasets)),
         states=STATES,
-        basins=basin_list(index, sum(d.num_basins for d in datasets)),
+        basins=basin_list(index, datasets),
     )

@@ -51,12 +51,10 @@ def value(number: float | None, digits: int = 4) -> str:
         return "–"
     if math.isinf(number):
         return "∞" if number > 0 else _MINUS + "∞"
-    text = f"{number:.{digits}g}"
-    if "e" in text:
-        head, _, power = text.partition("e")
-        text = f"{head}e{int(power)}"
-    elif abs(number) >= 10_000:
-        text = f"{number:,.0f}"
+    if 10_000 <= abs(number) < 10_000_000:
+        return f"{number:,.0f}".replace("-", _MINUS)
+    head, _, power = f"{number:.{digits}g}".partition("e")
+    text = f"{head}e{int(power)}" if power else head
     return text.replace("-", _MINUS)
 
 

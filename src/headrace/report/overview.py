@@ -73,6 +73,11 @@ def _date(text: str, *, whole_days: bool) -> str:
     return text[:10] if whole_days else text[:16].replace("T", " ")
 
 
+def splits_of(datasets: Sequence[Dataset]) -> list[str]:
+    """Return the splits that some data set has a period for."""
+    return [split for split in SPLITS if any(split in d.periods for d in datasets)]
+
+
 def make_cards(index: Index, datasets: Sequence[Dataset]) -> list[Card]:
     """Return the numbers at the top of the page."""
     stored = rows_of(index, "SELECT sum(stored_nbytes)::BIGINT AS stored, count(*) AS objects FROM chunks")[0]
@@ -97,13 +102,13 @@ def make_cards(index: Index, datasets: Sequence[Dataset]) -> list[Card]:
 
 def dataset_table(datasets: Sequence[Dataset]) -> DataTable:
     """Return a row per data set."""
-    rows = []
+    rows, splits = [], splits_of(datasets)
     for d in datasets:
         periods = [f"{_day(d.periods[s]['time_start'])} – {_day(d.periods[s]['time_last'])}" if s in d.periods else "–"
-                   for s in SPLITS]  # fmt: skip
+                   for s in splits]  # fmt: skip
         step, record = step_length(d.row["step_seconds"]), f"{d.first} – {d.last}"
         rows.append((d.dataset_id, count(d.num_basins), count(d.num_steps), step, record, *periods))
-    header = ("data set", "basins", "steps", "step", "record", *(f"{split} targets" for split in SPLITS))
+    header = ("data set", "basins", "steps", "step", "record", *(f"{split} targets" for split in splits))
     return DataTable(caption="Data sets, their records and periods", header=header, rows=rows)
 
 

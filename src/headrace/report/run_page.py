@@ -62,7 +62,7 @@ def run_page(run: RunFolder, out: Path, index: Index | None, index_words: str) -
         version=__version__,
         index_words=index_words,
         cards=_cards(epochs, evaluated, config),
-        learning=learning_plots(epochs, config.train.loss if config else "loss") if epochs.number else [],
+        learning=learning_plots(epochs, f"{config.train.loss} loss" if config else "loss") if epochs.number else [],
         speed=speed_plots(epochs) if epochs.number else [],
         wait=wait_words(epochs),
         splits=sections,

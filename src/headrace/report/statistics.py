@@ -50,7 +50,7 @@ def variable_sections(index: Index, datasets: Sequence[Dataset], series: Sequenc
     for name in dict.fromkeys(row["variable"] for row in series):
         rows = [row for row in series if row["variable"] == name]
         static = rows[0]["role"] == "static"
-        plots = []
+        plots: list[Plot] = []
         for row in rows:
             if row["present"] and row["count"] and len(plots) < room:
                 plots += _plots(index, row, static=static)
