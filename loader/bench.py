@@ -6,7 +6,6 @@ about a loader that is too slow is one sentence, worked out from the record alon
 
 import resource
 import sys
-import threading
 import time
 from collections.abc import Callable, Generator
 from dataclasses import asdict, dataclass
@@ -15,16 +14,14 @@ from typing import Any
 
 import torch
 
+from headrace.loader.advice import Waiting
 from headrace.loader.batch import Batch
-from headrace.loader.budget import human_nbytes
 from headrace.loader.shuffle_quality import measure_quality
+from headrace.loader.utilization import UtilizationSampler
 from headrace.loader.window_loader import WindowLoader
 
 Step = Callable[[Batch], None]
 """Work on one batch; returns when it is done, but for what a GPU still computes."""
-
-_SMALL_CHUNK_NBYTES = 2**20
-_GPU_INTERVAL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +100,7 @@ def run_bench(
         quality = measure_quality(loader)
         step = None if make_step is None else make_step(loader)
         on_gpu = loader.device.type == "cuda"
-        with UtilizationSampler(torch.cuda.utilization if on_gpu else None) as sampler:
+        with UtilizationSampler.of(loader.device) as sampler:
             times = _serve(loader, steps, step, drain=_drain_gpu if on_gpu else None)
         return BenchResult(
             samples_per_second=times.windows / (times.wait_seconds + times.compute_seconds),
@@ -166,51 +163,6 @@ def _epochs(loader: WindowLoader) -> Generator[Batch, None, None]:
         yield from loader
 
 
-class UtilizationSampler:
-    """Ask for the utilisation of a GPU several times a second while a block runs.
-
-    Parameters
-    ----------
-    probe
-        Returns percent; None, or a probe that fails, gives no mean.
-    interval
-        Seconds between two questions.
-    """
-
-    def __init__(self, probe: Callable[[], float] | None, interval: float = _GPU_INTERVAL_SECONDS) -> None:
-        self._probe, self._interval = probe, interval
-        self._seen: list[float] = []
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._sample, name="headrace-gpu-sampler", daemon=True)
-
-    @property
-    def mean(self) -> float | None:
-        """Mean percent, or None where nothing was to be had."""
-        return sum(self._seen) / len(self._seen) if self._seen else None
-
-    def _sample(self) -> None:
-        assert self._probe is not None
-        while True:
-            try:
-                self._seen.append(float(self._probe()))
-            except (ModuleNotFoundError, RuntimeError):  # the driver's library is not installed, or does not say
-                return
-            if self._end.wait(self._interval):
-                return
-
-    def __enter__(self) -> "UtilizationSampler":
-        """Begin."""
-        if self._probe is not None:
-            self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End and join the thread."""
-        self._end.set()
-        if self._probe is not None:
-            self._thread.join()
-
-
 def peak_rss_nbytes() -> int:
     """Return the largest resident memory that this program has had, in bytes."""
     try:
@@ -238,23 +190,8 @@ def advice(result: BenchResult, *, num_workers: int, num_threads: int) -> str:
     if wait <= compute:
         share = wait / (wait + compute)
         return f"The loader keeps up: {share:.1%} of the time is waiting for data."
-    said = "Data wait exceeds compute"
-    if num_workers < num_threads:
-        return f"{said}: raise --num-workers, {num_workers} of {num_threads} processor threads read and gather."
-    if not result.resident:
-        return (
-            f"{said}: the split does not stay in memory; raise --memory-budget, or set loader.cache_dir to a fast "
-            "disk, where decoded rows are kept for later epochs and runs."
-        )
-    if result.chunks_read and result.bytes_read / result.chunks_read < _SMALL_CHUNK_NBYTES:
-        size = human_nbytes(result.bytes_read / result.chunks_read)
-        return (
-            f"{said}: store chunks hold {size} on average; a store with chunks of several MiB, whole time series of "
-            "many basins, is read with fewer calls."
-        )
-    if result.windows <= result.num_windows:
-        return (
-            f"{said}: most of it is the first reading, and the split stays in memory after that; time more batches "
-            "with --steps to see later epochs."
-        )
-    return f"{said}: batches come as fast as memory copies them, so only a larger model would leave no wait."
+    waiting = Waiting(
+        num_workers=num_workers, num_threads=num_threads, resident=result.resident, bytes_read=result.bytes_read,
+        chunks_read=result.chunks_read, first_pass=result.windows <= result.num_windows,
+    )  # fmt: skip
+    return f"Data wait exceeds compute: {waiting.remedy('time more batches with --steps to see later epochs')}"

@@ -40,6 +40,9 @@ class TrainConfig(Section):
     amp: bool | Literal["bf16", "fp16"] = False
     """Compute in bfloat16 (``true`` or ``bf16``) or float16 where torch sees fit; weights and loss stay float32."""
 
+    tensorboard: bool = False
+    """Also write each epoch's numbers for TensorBoard, into the run folder."""
+
     @field_validator("quantiles")
     @classmethod
     def _median_is_among_them(cls, value: tuple[float, ...]) -> tuple[float, ...]:

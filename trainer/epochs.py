@@ -10,7 +10,7 @@ from headrace.trainer.interrupt import InterruptGuard
 from headrace.trainer.learning_rate import changes_by_batch, learning_rate_at
 from headrace.trainer.loss import make_loss
 from headrace.trainer.loss_meter import LossMeter
-from headrace.trainer.protocols import Batch, Loader, Progress
+from headrace.trainer.protocols import Batch, Loader, Progress, Watcher
 from headrace.trainer.run_folder import EpochRow, RunFolder
 from headrace.trainer.training_state import TrainingState
 from headrace.trainer.validate import Validation, validate
@@ -33,6 +33,8 @@ class EpochRunner:
         Knows of Ctrl-C.
     checkpoint_batches
         Also write a checkpoint after every so many batches of an epoch.
+    watcher
+        Follows the epochs.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class EpochRunner:
         guard: InterruptGuard,
         *,
         checkpoint_batches: int | None,
+        watcher: Watcher,
     ) -> None:
         self._state = state
         self._ranks = state.ranks
@@ -52,6 +55,7 @@ class EpochRunner:
         self._progress = progress
         self._guard = guard
         self._checkpoint_batches = checkpoint_batches
+        self._watcher = watcher
         self._valid_loss = None if valid_loader is None else make_loss(state.settings, valid_loader)
         self._saved_at = time.monotonic()
 
@@ -71,9 +75,10 @@ class EpochRunner:
         state = self._state
         title = f"epoch {state.epoch + 1}/{state.settings.train_epochs}"
         meter = LossMeter(state.loader, state.loss, state.sums, f"{title}, training", self._ranks)
-        if not state.epoch_trained:
-            self._train_pass(meter, title)
-            state.step.check_scale(f"{title}, training")
+        with self._watcher.utilization() as gpu:
+            if not state.epoch_trained:
+                self._train_pass(meter, title)
+                state.step.check_scale(f"{title}, training")
         state.epoch_trained = True
         train_loss = meter.final_loss()
         started = time.perf_counter()
@@ -88,6 +93,7 @@ class EpochRunner:
             samples_per_second=state.sums.num_windows / train_seconds,
             data_wait_seconds=state.sums.wait_seconds / state.sums.num_batches,
             compute_seconds=state.sums.compute_seconds / state.sums.num_batches,
+            gpu_util_percent=gpu.mean,
             seconds=train_seconds + time.perf_counter() - started,
         )
         # Row, best, last: killed in between, a resumed run does the epoch again and replaces the first two.
@@ -99,6 +105,9 @@ class EpochRunner:
                 save_checkpoint(self._folder.best, best)
         self.save()
         self._progress.finish(summarize(title, row))
+        remark = self._watcher.epoch_done(row)
+        if remark is not None:
+            self._progress.finish(remark)
 
     def _train_pass(self, meter: LossMeter, title: str) -> None:
         state, sums = self._state, self._state.sums
@@ -185,5 +194,8 @@ def summarize(title: str, row: EpochRow) -> str:
     if row.valid_loss is not None and row.valid_nse_median is not None:
         parts += [f"valid loss {row.valid_loss:.4f}", f"valid NSE median {row.valid_nse_median:.3f}"]
     waiting = row.data_wait_seconds / (row.data_wait_seconds + row.compute_seconds)
-    parts += [f"{row.samples_per_second:,.0f} windows/s", f"waiting {waiting:.1%}", f"{row.seconds:.1f} s"]
+    parts += [f"{row.samples_per_second:,.0f} windows/s", f"waiting {waiting:.1%}"]
+    if row.gpu_util_percent is not None:
+        parts.append(f"GPU {row.gpu_util_percent:.0f} %")
+    parts.append(f"{row.seconds:.1f} s")
     return "  ".join(parts)

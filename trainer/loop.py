@@ -10,7 +10,7 @@ from headrace.trainer.checkpoint import load_checkpoint
 from headrace.trainer.epochs import EpochRunner
 from headrace.trainer.interrupt import InterruptGuard
 from headrace.trainer.model import SequenceModel
-from headrace.trainer.protocols import Loader, Progress, Silent
+from headrace.trainer.protocols import Loader, Progress, Silent, Unwatched, Watcher
 from headrace.trainer.ranks import Ranks
 from headrace.trainer.run_folder import RunFolder
 from headrace.trainer.training_state import TrainingState
@@ -50,6 +50,7 @@ def fit(
     config_digest: str = "",
     resume: bool = False,
     checkpoint_batches: int | None = None,
+    watcher: Watcher | None = None,
 ) -> FitResult:
     """Train a model, or go on training it.
 
@@ -77,6 +78,8 @@ def fit(
         Go on from ``checkpoints/last.pt``.
     checkpoint_batches
         Also write a checkpoint after every so many batches of an epoch.
+    watcher
+        Who follows the epochs.
 
     Raises
     ------
@@ -95,7 +98,10 @@ def fit(
     state = TrainingState(model, train_loader, settings, config_digest, ranks)
     progress = progress or Silent()
     with InterruptGuard() as guard:
-        run = EpochRunner(state, valid_loader, run_folder, progress, guard, checkpoint_batches=checkpoint_batches)
+        run = EpochRunner(
+            state, valid_loader, run_folder, progress, guard, checkpoint_batches=checkpoint_batches,
+            watcher=watcher or Unwatched(),
+        )  # fmt: skip
         if resume:
             checkpoint = ranks.from_first(lambda: load_checkpoint(run_folder.last))
             state.restore(checkpoint, run_folder.last, seed)

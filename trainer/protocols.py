@@ -146,6 +146,50 @@ class Silent:
         """Do nothing."""
 
 
+class Utilization(Protocol):
+    """How busy a GPU is while a ``with`` block runs."""
+
+    @property
+    def mean(self) -> float | None:
+        """Mean percent; None where nobody says."""
+
+    def __enter__(self) -> Self:
+        """Begin."""
+
+    def __exit__(self, *_: object) -> None:
+        """End."""
+
+
+class Watcher(Protocol):
+    """Somebody who follows the epochs of a run; it changes nothing in them."""
+
+    def utilization(self) -> Utilization:
+        """Return what watches the GPU during a training pass."""
+
+    # Any: a row of the run folder, which knows of this module.
+    def epoch_done(self, row: Any) -> str | None:
+        """Take an epoch's row, and return a line worth showing, if any."""
+
+
+class Unwatched:
+    """Nobody follows the epochs."""
+
+    mean = None
+
+    def utilization(self) -> Utilization:
+        """Return what says nothing."""
+        return self
+
+    def epoch_done(self, row: Any) -> str | None:
+        """Do nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
 def describe_windows(loader: Loader, batch: Batch, rows: torch.Tensor, limit: int = 5) -> str:
     """Name the windows of a batch for a message: data set, basin and first step of up to ``limit`` rows.
 

@@ -2,6 +2,7 @@
 
     config.yml                 the configuration, written by the caller
     metrics.csv                one row per finished epoch
+    tensorboard/               the same for TensorBoard, where asked for
     checkpoints/last.pt        where to go on            checkpoints/best.pt    the best epoch so far
     plots/                     pictures
     evaluation/<split>/        metrics.csv, predictions.zarr
@@ -74,6 +75,8 @@ class EpochRow:
         Windows per second of the training pass, waiting included.
     data_wait_seconds, compute_seconds
         Average per training batch: waiting for the loader, and everything else.
+    gpu_util_percent
+        Mean utilisation of the GPU during the training pass; None where there is none, or its driver does not say.
     seconds
         Of the epoch: training pass and validation.
     """
@@ -86,6 +89,7 @@ class EpochRow:
     samples_per_second: float
     data_wait_seconds: float
     compute_seconds: float
+    gpu_util_percent: float | None
     seconds: float
 
 
@@ -172,6 +176,11 @@ class RunFolder:
     def metrics(self) -> Path:
         """One row per finished epoch."""
         return self.path / "metrics.csv"
+
+    @property
+    def tensorboard(self) -> Path:
+        """Folder of TensorBoard's files."""
+        return self.path / "tensorboard"
 
     @property
     def checkpoints(self) -> Path:

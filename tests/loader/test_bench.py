@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from headrace.loader.bench import BenchResult, UtilizationSampler, advice
+from headrace.loader.bench import BenchResult, advice
+from headrace.loader.utilization import UtilizationSampler
 
 MIB = 2**20
 

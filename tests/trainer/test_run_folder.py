@@ -9,7 +9,7 @@ from headrace.trainer.run_folder import EPOCH_COLUMNS, EpochRow, RunFolder, read
 def row(epoch, valid_loss=0.5):
     return EpochRow(
         epoch=epoch, train_loss=0.1 + epoch, valid_loss=valid_loss, valid_nse_median=valid_loss, learning_rate=1e-3,
-        samples_per_second=10.0, data_wait_seconds=0.0, compute_seconds=0.1, seconds=1.0,
+        samples_per_second=10.0, data_wait_seconds=0.0, compute_seconds=0.1, gpu_util_percent=None, seconds=1.0,
     )  # fmt: skip
 
 

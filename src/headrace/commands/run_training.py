@@ -11,6 +11,7 @@ from rich.console import Console
 from headrace.commands.index_record import IndexRecord
 from headrace.commands.loaders import open_loader, with_fixed_budget
 from headrace.commands.run_setup import index_of
+from headrace.commands.run_watcher import RunWatcher
 from headrace.index_place import IndexPath
 from headrace.loader import Index, WindowLoader
 from headrace.schemas.config import SPLITS, Config, Split, SplitBasins
@@ -26,6 +27,7 @@ from headrace.trainer.progress import RichProgress
 from headrace.trainer.protocols import Silent
 from headrace.trainer.ranks import Ranks
 from headrace.trainer.run_folder import RunFolder
+from headrace.trainer.tensorboard import TensorBoardLog, require_tensorboard
 
 _LOSS_NAMES = {"nse": "NSE* loss", "rmse": "RMSE", "mse": "MSE", "mae": "MAE", "quantile": "quantile loss"}
 
@@ -68,6 +70,8 @@ def run_training(
         Configuration, index and stores do not fit each other.
     """
     device = choose_device(config.train.device)
+    if config.train.tensorboard:
+        require_tensorboard()
     with joined(device) as ranks, ExitStack() as stack:
         config, run_folder = ranks.from_first(lambda: (with_fixed_budget(config), run_folder))
         index = stack.enter_context(index_of(config, index_folder))
@@ -82,6 +86,8 @@ def run_training(
             line = _headline(train, valid, folder, f"{device}, {ranks.size} processes" if ranks.size > 1 else device)
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         progress = stack.enter_context(RichProgress()) if ranks.first else Silent()
+        logs = config.train.tensorboard and ranks.first
+        log = stack.enter_context(TensorBoardLog(folder.tensorboard)) if logs else None
         result = fit(
             model,
             train,
@@ -92,6 +98,7 @@ def run_training(
             seed=config.loader.seed,
             config_digest=config_digest(config),
             resume=resume,
+            watcher=RunWatcher(train, log) if ranks.first else None,
         )
         if ranks.first:
             plot_loss(folder.metrics, folder.plots / "loss.png", _LOSS_NAMES[config.train.loss])

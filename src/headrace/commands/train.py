@@ -42,6 +42,10 @@ _PATH = click.Path(path_type=Path)
     help="Compute in bfloat16 where torch sees fit; float16: --set train.amp=fp16. [train.amp]",
 )  # fmt: skip
 @click.option(
+    "--tensorboard/--no-tensorboard", default=None,
+    help="Also write each epoch for TensorBoard, into RUN/tensorboard. [train.tensorboard]",
+)  # fmt: skip
+@click.option(
     "--seeds", metavar="1,2,3",
     help="Train once with each seed, into seed-1, seed-2, … of --run-dir; a table says how far they differ.",
 )  # fmt: skip
@@ -59,6 +63,7 @@ def train_command(
     worker_cache_mib: int | None,
     settings: Sequence[str],
     amp: bool | None,
+    tensorboard: bool | None,
     seeds: str | None,
     **flags: object,
 ) -> None:
@@ -75,8 +80,9 @@ def train_command(
       torchrun --nproc-per-node 2 -m headrace train --index indexes/camels --run-dir runs/both
 
     The run folder takes config.yml (everything resolved), metrics.csv (a row per epoch), checkpoints/best.pt and
-    last.pt, and plots/loss.png. Ctrl-C writes a checkpoint; --resume goes on from it and ends with the same model as
-    a run that was never stopped.
+    last.pt, and plots/loss.png. Each epoch ends with a line on its speed and on how long it waited for
+    data, and with what to change where that is much. Ctrl-C writes a checkpoint; --resume goes on from it and ends
+    with the same model as a run that was never stopped.
 
     Window, policies, normalisation and everything of training may differ from what the index was built with: none
     of it needs a new scan. Stores, basins, periods and variables may not.
@@ -86,7 +92,9 @@ def train_command(
     Exit codes: 2 configuration, 3 a store cannot be read, 4 the index is stale, of another
     configuration, or none, 130 stopped by Ctrl-C.
     """
-    overrides = [*settings, *([] if amp is None else [f"train.amp={str(amp).lower()}"]), *overrides_of(flags)]
+    switches = {"train.amp": amp, "train.tensorboard": tensorboard}
+    switched = [f"{field}={str(value).lower()}" for field, value in switches.items() if value is not None]
+    overrides = [*settings, *switched, *overrides_of(flags)]
     console = make_console()
     chosen = _chosen_seeds(ctx, seeds, alone=flags["seed"] is None)
     if worker_cache_mib is not None and flags["memory_budget"] is not None:
@@ -120,6 +128,7 @@ def _train(
     from headrace.commands.train_runs import start, summarize
     from headrace.trainer.device import choose_device
     from headrace.trainer.run_folder import RunFolder
+    from headrace.trainer.tensorboard import require_tensorboard
 
     config = read_config(config_file, index_folder, overrides, datasets, source)
     if "loader.num_workers=0" in overrides:
@@ -129,6 +138,8 @@ def _train(
     run_folder = default_run_folder(config, datetime.now()) if run_dir is None else run_dir
     RunFolder.refuse_used(run_folder)
     choose_device(config.train.device)
+    if config.train.tensorboard:
+        require_tensorboard()
     index = ensure_index(config, index_folder, console)
     summarize(start(config, index, run_folder, seeds, console))
 
