@@ -4,6 +4,7 @@ A URI is a locator that crosses processes; the handles made here never do. Array
 itself, because consolidated metadata can be stale.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 
 from headrace.members import find_member
 from headrace.objects import ObjectStat
-from headrace.objects.fetch import HEAD_NBYTES, Fetch, FileFetch
+from headrace.objects.fetch import HEAD_NBYTES, Data, Fetch, FileFetch
 from headrace.objects.local import stat_file
 from headrace.objects.zarr_store import remote_store
+from headrace.plain_chunks import Decoder, decoder_of, read_plain
 from headrace.schemas.errors import DamagedChunkError, ReadError, SourceError, describe
 from headrace.schemas.grid import AxisGrid, ChunkGrid
 from headrace.uncopied import read_block
@@ -37,6 +39,8 @@ class StoredArray:
         Dimension names in stored order.
     grid
         Stored objects along basin and time; the time axis of a static has extent 1.
+    decoder
+        Decodes one stored object in the calling thread; None leaves it to Zarr.
     """
 
     uri: str
@@ -44,6 +48,7 @@ class StoredArray:
     array: zarr.Array[Any]
     dims: tuple[str, ...]
     grid: ChunkGrid
+    decoder: Decoder | None = None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -104,7 +109,12 @@ class StoredArray:
         """
         fetch = self.fetch(basins, steps) if fetch is None else fetch
         try:
-            self._check_lengths(basins, steps, fetch)
+            if self.decoder is not None:
+                return read_plain(
+                    self.array, self.grid, self._decoded(basins, steps, fetch, self.decoder), basins, steps
+                )
+            for key in self.object_keys(basins, steps):
+                self._check_length(*(fetch.head(key) or (None, 0)))
             with fetch.serving():
                 block = read_block(self.array, self.grid.selection(basins, steps))
         except (ReadError, MemoryError):
@@ -121,22 +131,26 @@ class StoredArray:
             return block[:, None]
         return block.T if self.grid.time_first else block
 
-    def _check_lengths(self, basins: slice, steps: slice, fetch: Fetch) -> None:
-        """Refuse cut objects that decode all the same: an empty shard is fill, and Blosc reads on beyond the end."""
+    def _decoded(
+        self, basins: slice, steps: slice, fetch: Fetch, decoder: Decoder
+    ) -> Iterator[tuple[int, int, NDArray[Any] | None]]:
+        for b in self.grid.basin.chunks_of(basins.start, basins.stop):
+            for t in self.grid.time.chunks_of(steps.start, steps.stop):
+                data = fetch.data(self.object_key(b, t))
+                self._check_length(data, 0 if data is None else len(data))
+                yield b, t, None if data is None else decoder(data)
+
+    def _check_length(self, head: Data | None, nbytes: int) -> None:
+        """Refuse a cut object that decodes all the same: an empty shard is fill, and Blosc reads on beyond the end."""
         sharded = self.array.shards is not None
-        if not sharded and not any("Blosc" in type(codec).__name__ for codec in self.array.compressors[-1:]):
+        if head is None or not (sharded or any("Blosc" in type(c).__name__ for c in self.array.compressors[-1:])):
             return
-        for key in self.object_keys(basins, steps):
-            begin = fetch.head(key)
-            if begin is None:
-                continue
-            head, nbytes = begin
-            if nbytes < HEAD_NBYTES:
-                msg = f"{nbytes} bytes stored, too few for any chunk"
-                raise EOFError(msg)
-            if not sharded and nbytes != (whole := int.from_bytes(head[12:16], "little")):
-                msg = f"{nbytes} bytes stored of {whole}"
-                raise EOFError(msg)
+        if nbytes < HEAD_NBYTES:
+            msg = f"{nbytes} bytes stored, too few for any chunk"
+            raise EOFError(msg)
+        if not sharded and nbytes != (whole := int.from_bytes(head[12:16], "little")):
+            msg = f"{nbytes} bytes stored of {whole}"
+            raise EOFError(msg)
 
     def _unreadable(self, what: str, basins: slice, steps: slice, error: Exception, fix: str, fetch: Fetch) -> str:
         chunks = [(key, fetch.stat(key)) for key in self.object_keys(basins, steps)]
@@ -211,7 +225,7 @@ def open_array(group: zarr.Group, uri: str, name: str, *, dims: tuple[str, ...])
                 fix="choose another array, or name its dimensions (_ARRAY_DIMENSIONS or dimension_names)",
             )
         )
-    return StoredArray(uri, name, array, names, _grid(array, names, tuple(spare)))
+    return StoredArray(uri, name, array, names, _grid(array, names, tuple(spare)), decoder_of(array))
 
 
 def dimension_names(array: zarr.Array[Any]) -> tuple[str, ...]:

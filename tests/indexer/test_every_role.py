@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 import zarr
-from zarr.storage import LocalStore
 
 import headrace
 from build_here import build_here
+from headrace.objects.fetch import FileFetch
 from headrace.schemas.config import Config
 from headrace.schemas.errors import ReadError, SourceError
 from indexing import build_inline, config, rows
@@ -214,15 +214,15 @@ def test_fault_on_the_way_is_neither_absent_nor_missing(tmp_path, monkeypatch, r
     """A3, A5: whatever on_bad_chunk says, because reading again may well succeed."""
     section = put(tmp_path, role, np.array(VALUES, "f4"), zarr_format=zarr_format, fill_value=0)
     chunk = middle_chunk(section, role, zarr_format)
-    original = LocalStore.get
+    original = FileFetch.data
 
-    async def get(store: LocalStore, key: str, *rest: Any, **options: Any) -> Any:
+    def data(fetch: FileFetch, key: str) -> Any:
         if str(chunk).endswith(key):
             raise fault
-        return await original(store, key, *rest, **options)
+        return original(fetch, key)
 
     with monkeypatch.context() as patch:
-        patch.setattr(LocalStore, "get", get)
+        patch.setattr(FileFetch, "data", data)
         with pytest.raises(ReadError, match="chunk cannot be read") as caught:
             build_inline(settings_of(section, on_bad_chunk="missing"), tmp_path / "index", monkeypatch)
     assert str(chunk).rpartition(".zarr/")[2] in str(caught.value)

@@ -14,8 +14,9 @@ from headrace.objects.client import StoredObject
 from headrace.objects.local import stat_file
 from headrace.objects.stat import ObjectStat
 
+Data = bytes | memoryview
 HEAD_NBYTES = 16
-"""First bytes of an object that :meth:`Fetch.head` returns."""
+"""First bytes of an object that :meth:`Fetch.head` returns: a Blosc chunk's header, the least of a shard."""
 held_objects: ContextVar["Mapping[str, Future[StoredObject | None]] | None"] = ContextVar("held", default=None)
 """What a read in this context takes instead of asking; Zarr's event loop inherits it."""
 
@@ -27,8 +28,12 @@ class Fetch(Protocol):
         """Return size and fingerprint: of a file as it is now, of an object as it was received; None: absent."""
         ...
 
-    def head(self, key: str) -> tuple[bytes, int] | None:
-        """Return the first bytes and the size."""
+    def data(self, key: str) -> Data | None:
+        """Return the bytes; None: absent."""
+        ...
+
+    def head(self, key: str) -> tuple[Data, int] | None:
+        """Return the first bytes and the size; None: absent."""
         ...
 
     def serving(self) -> AbstractContextManager[None]:
@@ -50,12 +55,19 @@ class FileFetch:
         """Look at a file."""
         return stat_file(f"{self._folder}/{key}")
 
-    def head(self, key: str) -> tuple[bytes, int] | None:
+    def data(self, key: str) -> Data | None:
+        """Read a file."""
+        try:
+            with open(f"{self._folder}/{key}", "rb", buffering=0) as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def head(self, key: str) -> tuple[Data, int] | None:
         """Read the beginning of a file."""
         try:
-            with open(f"{self._folder}/{key}", "rb") as file:
-                head = file.read(HEAD_NBYTES)
-                return head, file.seek(0, 2)
+            with open(f"{self._folder}/{key}", "rb", buffering=0) as file:
+                return file.read(HEAD_NBYTES), file.seek(0, 2)
         except FileNotFoundError:
             return None
 
@@ -78,10 +90,15 @@ class ObjectFetch:
         found = self._objects[key].result()
         return None if found is None else found.stat
 
-    def head(self, key: str) -> tuple[bytes, int] | None:
-        """Wait for an object and return its beginning."""
+    def data(self, key: str) -> Data | None:
+        """Wait for an object."""
         found = self._objects[key].result()
-        return None if found is None else (bytes(found.data[:HEAD_NBYTES]), found.stat.nbytes)
+        return None if found is None else found.data
+
+    def head(self, key: str) -> tuple[Data, int] | None:
+        """Wait for an object."""
+        data = self.data(key)
+        return None if data is None else (data[:HEAD_NBYTES], len(data))
 
     @contextmanager
     def serving(self) -> Iterator[None]:

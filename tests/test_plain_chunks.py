@@ -1,0 +1,75 @@
+"""What is decoded without Zarr is what Zarr decodes, for every codec and layout covered; the rest is left to it."""
+
+from pathlib import Path
+from typing import Any
+
+import numcodecs
+import numpy as np
+import pytest
+import zarr
+from zarr.codecs import BloscCodec, Crc32cCodec, GzipCodec, TransposeCodec, ZstdCodec
+
+from headrace.open_store import open_group
+from headrace.store import open_array
+
+PLAIN: list[tuple[int, dict[str, Any]]] = [
+    (2, {"compressors": None}),
+    (2, {"compressors": numcodecs.Blosc("zstd", shuffle=2), "order": "F"}),
+    (2, {"compressors": numcodecs.LZ4(), "dtype": ">f4"}),
+    (2, {"compressors": numcodecs.BZ2(), "dtype": "i2", "fill_value": None}),
+    (3, {"compressors": None, "dtype": ">i4", "fill_value": 3}),
+    (3, {"compressors": BloscCodec(), "dtype": ">f8"}),
+    (3, {"compressors": GzipCodec(), "dtype": "f4", "chunk_key_encoding": {"name": "v2", "separator": "."}}),
+    (3, {"compressors": ZstdCodec()}),
+]
+OTHERS: list[tuple[int, dict[str, Any]]] = [
+    (2, {"filters": [numcodecs.Delta("f8")]}),
+    (3, {"shards": (4, 14)}),
+    (3, {"compressors": [ZstdCodec(), Crc32cCodec()]}),
+    (3, {"filters": [TransposeCodec(order=(1, 0))]}),
+]
+
+
+@pytest.mark.parametrize("dims", [("basin", "time"), ("time", "basin"), ("basin", "member", "time")], ids="-".join)
+@pytest.mark.parametrize(("zarr_format", "settings"), PLAIN)
+def test_same_as_zarr(tmp_path: Path, zarr_format: Any, settings: dict[str, Any], dims: tuple[str, ...]):
+    sizes, chunks = {"basin": 5, "time": 17, "member": 1}, {"basin": 2, "time": 7, "member": 1}
+    array = written(tmp_path, zarr_format, dims, sizes, chunks, settings)
+    stored = open_array(open_group(str(tmp_path)), str(tmp_path), "q", dims=("basin", "time"))
+    assert stored is not None
+    assert stored.decoder is not None
+    by_meaning = np.asarray(array[:]).squeeze(axis=stored.grid.extra)
+    truth = by_meaning.T if stored.grid.time_first else by_meaning
+    for basins in (slice(0, 5), slice(2, 4), slice(4, 5), slice(1, 3)):
+        for steps in (slice(0, 17), slice(7, 14), slice(14, 17), slice(3, 9)):
+            block = stored.read(basins, steps)
+            assert block.dtype == stored.dtype
+            np.testing.assert_array_equal(block, truth[basins, steps])
+
+
+@pytest.mark.parametrize(("zarr_format", "settings"), OTHERS)
+def test_what_is_not_plain_is_left_to_zarr(tmp_path: Path, zarr_format: Any, settings: dict[str, Any]):
+    array = written(
+        tmp_path, zarr_format, ("basin", "time"), {"basin": 5, "time": 17}, {"basin": 2, "time": 7}, settings
+    )
+    stored = open_array(open_group(str(tmp_path)), str(tmp_path), "q", dims=("basin", "time"))
+    assert stored is not None
+    assert stored.decoder is None
+    np.testing.assert_array_equal(stored.read(slice(1, 5), slice(3, 17)), array[1:5, 3:17])
+
+
+def written(
+    path: Path, zarr_format: Any, dims: Any, sizes: dict[str, int], chunks: dict[str, int], settings: dict[str, Any]
+) -> zarr.Array[Any]:
+    """Write an array whose chunk at the origin is absent."""
+    group = zarr.open_group(str(path), mode="w", zarr_format=zarr_format)
+    made: dict[str, Any] = {"dtype": "f8", "fill_value": -1} | settings
+    made |= {"dimension_names": dims} if zarr_format == 3 else {"attributes": {"_ARRAY_DIMENSIONS": list(dims)}}
+    shape = tuple(sizes[d] for d in dims)
+    array = group.create_array("q", shape=shape, chunks=tuple(chunks[d] for d in dims), **made)
+    values = np.arange(np.prod(shape)).reshape(shape)
+    for corner in np.ndindex(*(-(-sizes[d] // chunks[d]) for d in dims)):
+        if any(corner):
+            place = tuple(slice(i * chunks[d], (i + 1) * chunks[d]) for i, d in zip(corner, dims, strict=True))
+            array[place] = values[place]
+    return array
