@@ -92,6 +92,7 @@ def connect(bucket: str, storage: StorageConfig) -> "tuple[S3Store, Address, Cre
         endpoint=address.endpoint,
         region=address.region,
         virtual_hosted_style_request=address.virtual,
+        disable_bulk_delete=True,  # not every server has it, or signs it alike
         client_options={
             "allow_http": address.endpoint.startswith("http://"),
             "connect_timeout": timedelta(seconds=min(_CONNECT_SECONDS, storage.timeout_seconds)),
