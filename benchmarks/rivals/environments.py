@@ -12,6 +12,7 @@ from pathlib import Path
 PACKAGES = {
     "torchhydro": ("torchhydro==0.2.0",),
     "neuralhydrology": ("neuralhydrology==1.13.0", "ruamel.yaml==0.18.16", "tqdm==4.67.1"),
+    "neuralhydrology_training": ("neuralhydrology==1.13.0", "ruamel.yaml==0.18.16", "tqdm==4.67.1", "scipy==1.17.1"),
     "xbatcher": ("xbatcher==0.4.0",),
 }
 
