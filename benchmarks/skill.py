@@ -130,7 +130,7 @@ def _ask(side: str, job: Job, work_dir: Path, *arguments: str) -> Row:
     rival = {"neuralhydrology": "neuralhydrology_training"}.get(side, "")
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(search_path(rival, work_dir)),
+        "PYTHONPATH": os.pathsep.join([*search_path(rival, work_dir), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "PYTHONWARNINGS": "ignore",
         "OMP_NUM_THREADS": str(job.settings["torch_threads"]),
     }
