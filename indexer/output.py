@@ -11,8 +11,15 @@ from headrace.schemas.errors import ConfigError, describe
 
 
 @contextmanager
-def written(path: Path) -> Iterator[BinaryIO]:
+def written(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
     """Give a file to write; it becomes ``path`` once the block ends well.
+
+    Parameters
+    ----------
+    path
+        The file.
+    sync
+        Whether it has to outlive the machine; a copy of what lies elsewhere need not.
 
     Raises
     ------
@@ -25,7 +32,8 @@ def written(path: Path) -> Iterator[BinaryIO]:
         with unfinished.open("wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         unfinished.replace(path)
     except OSError as error:
         raise ConfigError(

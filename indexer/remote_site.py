@@ -5,13 +5,14 @@ A put is whole or not at all, and the manifest is the last one, so nothing half-
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 
 from headrace.indexer.claim import Claim
 from headrace.indexer.folder import VIEWS_NAME
+from headrace.indexer.output import written
 from headrace.indexer.parts import settle
 from headrace.indexer.write import write_index
 from headrace.objects import ObjectFolder, open_folder
@@ -91,8 +92,12 @@ class RemoteSite:
         return [name for name in names if name.endswith(".parquet") and "/" not in name]
 
     def _fetch(self, name: str) -> None:
-        with suppress(FileNotFoundError):  # removed since it was listed: its units count as not scanned
-            (self.parts / name).write_bytes(self._folder.read(f"{PARTS_FOLDER}/{name}"))
+        try:
+            content = self._folder.read(f"{PARTS_FOLDER}/{name}")
+        except FileNotFoundError:
+            return  # removed since it was listed: its units count as not scanned
+        with written(self.parts / name, sync=False) as file:
+            file.write(content)
 
     def _send(self, name: str) -> None:
         self._folder.write(name, (self._local / name).read_bytes())

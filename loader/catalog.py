@@ -275,5 +275,9 @@ def open_index(path: str | Path, storage: StorageConfig | None = None) -> Index:
         index = Index(place, manifest, LocalTables(place, manifest))
     else:
         index = Index(place, manifest, FetchedTables(remote_folder(place, storage), manifest))
-    warn_if_stale(index)
+    try:
+        warn_if_stale(index)
+    except BaseException:
+        index.close()
+        raise
     return index

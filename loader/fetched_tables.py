@@ -17,6 +17,7 @@ import duckdb
 from headrace.loader.named_tables import names_in
 from headrace.loader.tables import NAMES, lock, put_behind
 from headrace.objects import ObjectFolder
+from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.manifest import IndexManifest
 from headrace.schemas.tables import TABLES
 
@@ -58,6 +59,8 @@ class FetchedTables:
             An object is gone, or not the one that the manifest means.
         SourceError
             It cannot be read.
+        ConfigError
+            There is no space to keep it.
         """
         for name in sorted(set(names) & self._waiting.keys()):
             if not self._remove.alive:
@@ -70,7 +73,7 @@ class FetchedTables:
                 raise
             entry.check_content(where, content)
             logger.debug("fetched table %s: %d bytes", name, len(content))
-            self._file(name).write_bytes(content)
+            self._keep(name, content)
             put_behind(self.connection, name, self._file(name))
             del self._waiting[name]
 
@@ -79,6 +82,20 @@ class FetchedTables:
         self.connection.close()
         self._empty.close()
         self._remove()
+
+    def _keep(self, name: str, content: bytes) -> None:
+        try:
+            self._file(name).write_bytes(content)
+        except OSError as error:
+            raise ConfigError(
+                describe(
+                    "table of an index in a bucket cannot be kept here",
+                    where=str(self._file(name)),
+                    expected=f"space for {len(content):,} bytes",
+                    got=error.strerror or str(error),
+                    fix="free space, or let the environment variable TMPDIR name a folder of a larger disk",
+                )
+            ) from error
 
     def _file(self, name: str) -> Path:
         return self._place / f"{name}.parquet"

@@ -139,6 +139,8 @@ def test_half_an_index_is_exit_code_4(project, url, bucket):
         (["build-index", "project.yml", "--out", "gs://b/i"], "--out"),
         (["train", "--index", "http://b/i"], "--index"),
         (["inspect", "s3://"], "s3://"),
+        (["train", "--config", "project.yml", "--run-dir", "s3://b/runs/one"], "--run-dir"),
+        (["evaluate", "s3://b/runs/one"], "RUN"),
         (["sql", "s3://bucket/i", "select 1", "--set", "window.stride=2"], "--set window.stride=2"),
         (["sql", "s3://bucket/i", "select 1", "--set", "storage.endpoint=x"], "storage.endpoint"),
     ],

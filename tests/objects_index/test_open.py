@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 import re
 import tempfile
 from pathlib import Path
@@ -218,6 +219,18 @@ def test_a_table_that_the_manifest_does_not_mean_is_refused_when_it_is_wanted(ur
             index.sql("select * from runs")
     assert f"{url}/runs.parquet" in str(caught.value)
     assert {"gone": "no file", "shortened": "bytes", "overwritten": "SHA-256"}[damage] in str(caught.value)
+
+
+def test_a_full_disk_is_said_in_words(url, bucket, monkeypatch, private):
+    def full(path, content):
+        raise OSError(28, os.strerror(28))
+
+    with headrace.open_index(url, bucket.storage) as index, monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(ConfigError, match="cannot be kept here") as caught:
+            index.stats()
+    assert str(private) in str(caught.value)
+    assert "No space left on device" in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["gs://bucket/index", "s3://", "http://host/index"])

@@ -7,6 +7,7 @@ from typing import cast
 import click
 
 from headrace.commands.index_argument import INDEX
+from headrace.commands.local_path import LOCAL_PATH
 from headrace.commands.options import source_option, split_names
 from headrace.index_place import IndexPath
 from headrace.schemas.config import SPLITS, Split
@@ -60,7 +61,7 @@ _WHOLE = click.IntRange(min=1)
     help="Train an LSTM of this width on every batch and time that as compute. Default: do nothing with a batch.",
 )  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set any other field of the configuration.")
-@click.option("--json-out", type=_PATH, metavar="FILE", help="Also write the result as one JSON object to FILE.")
+@click.option("--json-out", type=LOCAL_PATH, metavar="FILE", help="Also write the result as one JSON object to FILE.")
 @click.option("--json", "as_json", is_flag=True, help="Print that JSON object instead of the table.")
 @click.pass_context
 def bench_command(

@@ -6,15 +6,14 @@ from typing import cast
 import click
 
 from headrace.commands.index_argument import INDEX
+from headrace.commands.local_path import LOCAL_PATH
 from headrace.commands.terminal import make_console
 from headrace.index_place import IndexPath
 from headrace.schemas.config import SPLITS, Split
 
-_PATH = click.Path(path_type=Path)
-
 
 @click.command("evaluate", short_help="Score a trained run on a split.")
-@click.argument("run", type=_PATH)
+@click.argument("run", type=LOCAL_PATH)
 @click.option("--split", type=click.Choice(SPLITS), default="test", show_default=True, help="Periods to score.")
 @click.option(
     "--checkpoint", type=click.Choice(["best", "last"]), default="best", show_default=True, help="Weights to score."

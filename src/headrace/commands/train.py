@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 
 from headrace.commands.index_argument import INDEX
+from headrace.commands.local_path import LOCAL_PATH
 from headrace.commands.options import NO_WORKER, overrides_of, setting_flags, source_option, split_names
 from headrace.commands.terminal import make_console
 from headrace.index_place import IndexPath
@@ -25,7 +26,7 @@ _PATH = click.Path(path_type=Path)
     "--index", "index_folder", type=INDEX, metavar="DIR|URL",
     help="Index of the configuration's stores; default indexes/<digest>. Built first where there is none.",
 )  # fmt: skip
-@click.option("--run-dir", type=_PATH, metavar="DIR", help="Folder of the run; default runs/<time>-<digest>.")
+@click.option("--run-dir", type=LOCAL_PATH, metavar="DIR", help="Folder of the run; default runs/<time>-<digest>.")
 @click.option("--resume", is_flag=True, help="Go on with the run in --run-dir, exactly where it stopped.")
 @click.option(
     "--datasets", "--dataset-id", metavar="A,B",
