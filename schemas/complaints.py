@@ -23,7 +23,7 @@ _FORMS = {
     "memory_budget": "auto, a number of bytes, or text such as 2GiB",
     "cache_limit": "a number of bytes, or text such as 20GiB, or null",
     "device_memory_budget": "a number of bytes, or text such as 8GiB, or null",
-    "num_workers": "auto or a whole number above 0",
+    "num_workers": "auto or a whole number of at least 0",
     "amp": "true, false, bf16 or fp16",
 }
 """Dotted end of a key → what may stand there, where one sentence says it better than the types of a union."""

@@ -30,7 +30,7 @@ from oracle_loader import OracleLoader, check_epoch
         ({"basins": {"river": [], "creek": []}}, "has no window"),
         ({"batch_size": 0}, "batch_size"),
         ({"batch_size": 2.5}, "batch_size"),
-        ({"num_workers": 0}, "num_workers"),
+        ({"num_workers": -1}, "num_workers"),
         ({"num_workers": "many"}, "num_workers"),
         ({"seed": -1}, "seed"),
         ({"seed": 2**64}, "seed"),

@@ -100,7 +100,7 @@ def test_section_with_every_line_commented_out_is_the_default() -> None:
         ({}, {"storage": {"concurrency": 0}}, "greater than 0"),
         ({}, {"storage": {"secret_access_key": "x"}}, "Extra inputs"),
         ({}, {"loader": {"batch_size": 0}}, "greater than 0"),
-        ({}, {"loader": {"num_workers": 0}}, "greater than 0"),
+        ({}, {"loader": {"num_workers": -1}}, "greater than 0"),
         ({}, {"train": {"dropout": 1.0}}, "less than 1"),
         ({}, {"train": {"learning_rate": 0}}, "greater than 0"),
         ({}, {"datasets": {}}, "at least 1 item"),

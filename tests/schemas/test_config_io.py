@@ -109,7 +109,7 @@ def test_unknown_key_is_named_with_its_dotted_path_and_the_nearest_key(override:
             "loader.device_memory_budget = 'all': expected a number of bytes, or text such as 8GiB, or null",
         ),
         ("datasets={}", "datasets = {}: expected at least one entry"),
-        ("loader.num_workers=0", "loader.num_workers = 0: expected auto or a whole number above 0"),
+        ("loader.num_workers=-1", "loader.num_workers = -1: expected auto or a whole number of at least 0"),
         (
             "datasets.a.basins=",
             f"datasets.a.basins = null: expected {BASINS}, or {{train: …, ",
