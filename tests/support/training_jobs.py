@@ -49,7 +49,7 @@ def run_jobs(jobs: list[dict[str, Any]], out: Path) -> Finished:
         text=True,
     )
     try:
-        errors = process.communicate(timeout=240)[1]
+        errors = process.communicate(timeout=480)[1]
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

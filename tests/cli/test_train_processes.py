@@ -1,8 +1,9 @@
-"""`train` in several processes: the model of one, whoever is interrupted or fails, and rank 0 alone speaks."""
+"""`train` in processes of its own: killed and going on bit for bit; several at once with the model of one."""
 
 import pytest
 import torch
 
+from command_line import run_headrace
 from headrace.trainer.checkpoint import load_checkpoint
 from training_jobs import epoch_results, last_weights, run_jobs
 
@@ -16,6 +17,22 @@ ALIKE = {
 }  # fmt: skip
 STILL = [*KEEP, "--batch-size", "16", "--train-epochs", "1", "--set", "train.learning_rate=1e-12"]
 DROPOUT = ["--batch-size", "16", "--set", "train.dropout=0.4", "--train-epochs", "2"]
+EVERY_BATCH = ["--set", "train.checkpoint_seconds=1e-9"]
+KILLED = {
+    "lstm with dropout and steps of the learning rate": (
+        ["--set", "train.dropout=0.4", "--set", "train.learning_rate_schedule={1: 0.01, 2: 0.002}", *EVERY_BATCH],
+        [4, 9],
+    ),
+    "ea-lstm with quantiles, cosine decay and warm-up": (
+        ["--set", "train.model=ea_lstm", "--set", "train.loss=quantile", "--set", "train.dropout=0.2",
+         "--set", "train.learning_rate_decay=cosine", "--set", "train.warmup_epochs=0.7", *EVERY_BATCH],
+        [5, 12],
+    ),
+    "early stopping, checkpoints between epochs only": (
+        ["--set", "train.early_stopping_epochs=1", "--set", "train.learning_rate=1e-9", "--train-epochs", "9"],
+        [14],
+    ),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +48,15 @@ def ran(built, tmp_path_factory):
         return {"name": name, "arguments": ["--resume", "--run-dir", str(folder / run)], **job}
 
     jobs = []
+    for name, (settings, kills) in KILLED.items():
+        jobs.append(new(f"whole {name}", "--train-epochs", "3", *settings))
+        for turn, batches in enumerate(kills):
+            then = {"what": "kill", "batches": batches}
+            if turn == 0:
+                jobs.append(new(f"killed {name}", "--train-epochs", "3", *settings, then=then))
+            else:
+                jobs.append(resume(f"killed again {turn} {name}", f"killed {name}", then=then))
+        jobs.append(resume(f"last {name}", f"killed {name}"))
     for name, settings in ALIKE.items():
         jobs.append(new(f"one {name}", *KEEP, *settings, "--batch-size", "32"))
         jobs.append(new(f"two {name}", *KEEP, *settings, "--batch-size", "16", ranks=2))
@@ -45,8 +71,6 @@ def ran(built, tmp_path_factory):
         resume("stopped to 2", "stopped", ranks=2),
         new("failed", *DROPOUT, "--set", "train.checkpoint_seconds=1e-9", ranks=2,
             then={"what": "fail", "rank": 1, "batches": 3}),
-        {"name": "no index", "arguments": ["--config", str(built / "project.yml"), "--index", str(folder / "none"),
-                                           "--run-dir", str(folder / "no index")], "ranks": 2},
     ]  # fmt: skip
     return folder, run_jobs(jobs, folder).outcomes
 
@@ -110,7 +134,28 @@ def test_a_rank_that_fails_ends_the_others_and_leaves_the_checkpoint(ran):
     assert load_checkpoint(ran[0] / "failed" / "checkpoints" / "last.pt").sums.num_batches == 2
 
 
-def test_several_processes_build_no_index(ran):
-    assert codes(ran, "no index") == [2, 2]
-    assert "build it first: headrace build-index" in ran[1]["no index"][0].err
-    assert not (ran[0] / "none").exists()
+def test_several_processes_build_no_index(built, tmp_path, monkeypatch):
+    """Refused from the environment alone: none of them waits for another."""
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
+        monkeypatch.setenv(name, value)
+    outcome = run_headrace("train", "--config", built / "project.yml", "--index", tmp_path / "none",
+                           "--run-dir", tmp_path / "run")  # fmt: skip
+    assert outcome.code == 2
+    assert f"build it first: headrace build-index CONFIG --out {tmp_path / 'none'}" in outcome.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", KILLED)
+def test_a_run_killed_several_times_ends_as_one_that_was_not(ran, name):
+    """Kill -9 in the middle of epochs: the same weights and rows, bit for bit."""
+    (whole,), (last,) = ran[1][f"whole {name}"], ran[1][f"last {name}"]
+    assert (whole.code, last.code) == (0, 0)
+    assert not ran[1][f"killed {name}"], "it had no time to say anything"
+    folders = [ran[0] / f"{kind} {name}" for kind in ("whole", "killed")]
+    assert epoch_results(folders[0]) == epoch_results(folders[1])
+    assert torch.equal(last_weights(folders[0]), last_weights(folders[1]))
+    best = [next(t for t in one.out.splitlines() if t.startswith("Trained ")) for one in (whole, last)]
+    assert best[0] == best[1]
+    if "early stopping" in name:
+        assert "where the loss stopped falling" in best[0]
+        assert len(epoch_results(folders[0])) < 9
