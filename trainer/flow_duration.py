@@ -7,6 +7,8 @@ each for itself, so they ask how often a flow occurs and not when.
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.trainer.scores import ZERO_MEAN_TOLERANCE
+
 HIGH_SHARE = 0.02
 LOW_SHARE = 0.3
 FLOOR = 1e-6
@@ -35,7 +37,7 @@ def high_flow_bias(obs: NDArray[np.float64], sim: NDArray[np.float64]) -> tuple[
     if number == 0:
         return np.nan, "too_few_high_flows"
     observed, simulated = (np.sort(values)[-number:].sum() for values in (obs, sim))
-    if abs(observed) <= number * _indistinguishable_from_zero(obs):
+    if abs(observed) <= number * ZERO_MEAN_TOLERANCE * max(np.abs(obs).max(), np.abs(sim).max()):
         return np.nan, "zero_high_flows"
     return 100.0 * float((simulated - observed) / observed), ""
 
@@ -46,7 +48,7 @@ def low_flow_bias(obs: NDArray[np.float64], sim: NDArray[np.float64]) -> tuple[f
         FLV = -100 · (S - O) / O,      S = Σ_l (log Qs_l - log Qs_L),  O = Σ_l (log Qo_l - log Qo_L)
 
     with l = 1 … L over the lowest L = round(0.3 N) flows and Q_L the lowest of all. The logarithm of zero does not
-    exist: flows that float32 cannot tell from zero, and simulated ones below it, count as :data:`FLOOR`.
+    exist: flows up to :data:`FLOOR`, or that float32 cannot tell from zero, and simulated ones below count as that.
 
     Parameters
     ----------
@@ -81,5 +83,5 @@ def _count(share: float, size: int) -> int:
 
 
 def _indistinguishable_from_zero(obs: NDArray[np.float64]) -> float:
-    """Return the size below which values are zero: they come back from normalisation in float32."""
+    """Return the size up to which values are zero: they come back from normalisation in float32."""
     return max(FLOOR, _FLOAT32_EPSILON * float(np.abs(obs).max()))

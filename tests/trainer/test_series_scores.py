@@ -51,6 +51,8 @@ def test_flows_that_are_zero_but_for_rounding_count_as_the_floor():
     value, note = low_flow_bias(obs, np.array([-0.3, 1e-9, 1.0, *[5.0] * 7]))
     assert value == pytest.approx(0.0, abs=1e-9)
     assert note == "floored_low_flows"
+    # In any unit, however small its numbers, only what is zero beside the simulation is.
+    assert high_flow_bias(np.full(100, 2e-9), np.full(100, 3e-9)) == (pytest.approx(50.0), "")
     assert high_flow_bias(np.full(100, 1e-9), np.ones(100)) == (pytest.approx(np.nan, nan_ok=True), "zero_high_flows")
     # Large rivers come back from float32 with larger rounding.
     obs = np.array([4e-4, 0.0, 50.0, *[8000.0] * 7])
