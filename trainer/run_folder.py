@@ -70,7 +70,7 @@ class EpochRow:
     valid_nse_median
         Median over basins (and targets) of the NSE of the windows' last target step; None without validation.
     learning_rate
-        Of the epoch.
+        At the end of the epoch.
     samples_per_second
         Windows per second of the training pass, waiting included.
     data_wait_seconds, compute_seconds
