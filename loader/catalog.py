@@ -116,7 +116,7 @@ class Index:
         return self.sql_reader(text, **parameters).read_all()
 
     def sql_reader(self, text: str, **parameters: object) -> pa.RecordBatchReader:
-        """Run a query like :meth:`sql`, for its rows batch by batch; read all of them, or close it, before the next."""
+        """Run a query like :meth:`sql`, for its rows batch by batch, as they are asked for."""
         self._provide(text)
         return run_query(self._tables.connection, text, parameters, where=str(self.path))
 

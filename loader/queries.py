@@ -15,7 +15,7 @@ BATCH_ROWS = 100_000
 def run_query(
     connection: duckdb.DuckDBPyConnection, text: str, parameters: Mapping[str, object], *, where: str
 ) -> pa.RecordBatchReader:
-    """Run a query; its rows come as they are asked for, and the connection is busy until they are read or closed.
+    """Run a query; its rows come as they are asked for, and other queries may run meanwhile.
 
     Parameters
     ----------
@@ -35,21 +35,23 @@ def run_query(
         DuckDB's own.
     """
     try:
-        _refuse_writing(connection.extract_statements(text), where)
-        relation: object = connection.sql(text, params=dict(parameters) or None)
+        cursor = connection.cursor()  # an open result owns its connection
+        _refuse_writing(cursor.extract_statements(text), where)
+        relation: object = cursor.sql(text, params=dict(parameters) or None)
         if not isinstance(relation, duckdb.DuckDBPyRelation):
             return pa.RecordBatchReader.from_batches(pa.schema([]), [])
         reader = relation.to_arrow_reader(BATCH_ROWS)
     except duckdb.Error as error:
         raise _refused(error, where) from error
-    return pa.RecordBatchReader.from_batches(reader.schema, _read(reader, where))
+    return pa.RecordBatchReader.from_batches(reader.schema, _read(reader, cursor, where))
 
 
-def _read(reader: Iterable[pa.RecordBatch], where: str) -> Iterator[pa.RecordBatch]:
-    try:
-        yield from reader
-    except (duckdb.Error, OSError) as error:  # Arrow passes DuckDB's errors on as OSError
-        raise _refused(error, where) from error
+def _read(reader: Iterable[pa.RecordBatch], cursor: duckdb.DuckDBPyConnection, where: str) -> Iterator[pa.RecordBatch]:
+    with cursor:
+        try:
+            yield from reader
+        except (duckdb.Error, OSError) as error:  # Arrow passes DuckDB's errors on as OSError
+            raise _refused(error, where) from error
 
 
 def _refuse_writing(statements: Sequence[duckdb.Statement], where: str) -> None:

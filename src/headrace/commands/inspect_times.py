@@ -13,7 +13,7 @@ _DAY = 86_400
 
 
 class StepTimes:
-    """The time axes of an index, asked before the first row of a query is read: until its last the index is busy.
+    """The time axes of an index, read once.
 
     Times are dates where every step of the index begins a day, else they go to the minute.
     """
