@@ -22,6 +22,7 @@ from headrace.indexer.results import ScanResults
 from headrace.indexer.rows import all_tables
 from headrace.indexer.site import Site, check_place, claimed_site
 from headrace.indexer.units import ScanPlan, plan_scan, refuse_absent
+from headrace.objects.counts import request_counts
 from headrace.schemas.config import Config
 from headrace.schemas.errors import ConfigError, StorageError, describe
 from headrace.schemas.views import views_sql
@@ -77,6 +78,7 @@ def build_index(
     progress = Silent() if progress is None else progress
     where = Workers(processes=workers, scheduler=scheduler, scheduler_file=scheduler_file)
     config = config if datasets is None else _only(config, datasets)
+    before = request_counts()
     check_place(out, config.storage)
     inventory = take_inventory(config)
     plan = plan_scan(inventory)
@@ -109,7 +111,13 @@ def build_index(
         manifest = site.publish(all_tables(folded), views, config=config, parts=names)
         site.sweep(set(names))
     nbytes = sum(t.nbytes for t in tasks)
-    scan = ScanReport(units_scanned=plan.num_units - num_kept, units_kept=num_kept, nbytes=nbytes, seconds=seconds)
+    scan = ScanReport(
+        units_scanned=plan.num_units - num_kept,
+        units_kept=num_kept,
+        nbytes=nbytes,
+        seconds=seconds,
+        requests=request_counts() - before,
+    )
     return make_report(out=str(out), manifest=manifest, inventory=inventory, plan=plan, folded=folded, scan=scan)
 
 

@@ -19,6 +19,7 @@ from headrace.indexer.progress import Progress, Showing
 from headrace.indexer.read_unit import fetch_unit, scan_unit
 from headrace.indexer.units import ScanUnit
 from headrace.objects import is_remote, open_folder
+from headrace.objects.counts import Share, add_shares, request_counts, share_since
 from headrace.schemas.config import BadChunkPolicy
 from headrace.schemas.errors import HeadraceError, SourceError, describe
 from headrace.schemas.storage_config import StorageConfig
@@ -63,8 +64,18 @@ class ScanTask:
         return max(2 * u.nbytes + u.stored_nbytes for u in self.units) + fetched
 
 
-def run_task(task: ScanTask) -> tuple[int, int]:
-    """Scan the units of a task and write their part; return the number of units and their decoded bytes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """A task that is done: its units, their decoded bytes, and what its process asked of object stores."""
+
+    num_units: int
+    nbytes: int
+    share: Share
+
+
+def run_task(task: ScanTask) -> Done:
+    """Scan the units of a task and write their part."""
+    before = request_counts()
     fetches = [fetch_unit(unit, task.storage) for unit in task.units]
     try:
         pairs = zip(task.units, fetches, strict=True)
@@ -74,10 +85,10 @@ def run_task(task: ScanTask) -> tuple[int, int]:
             fetch.drop()
     folder = open_folder(task.folder, task.storage) if is_remote(task.folder) else Path(task.folder)
     write_part(folder, to_table(results))
-    return len(task.units), task.nbytes
+    return Done(num_units=len(task.units), nbytes=task.nbytes, share=share_since(before))
 
 
-def _outcome(task: ScanTask) -> tuple[int, int] | HeadraceError:
+def _outcome(task: ScanTask) -> Done | HeadraceError:
     """Run a task on a worker; an error of ours comes back as a value, so that Dask logs no traceback of its own."""
     try:
         with gate.entered(task.peak_nbytes):
@@ -87,7 +98,7 @@ def _outcome(task: ScanTask) -> tuple[int, int] | HeadraceError:
 
 
 def run_tasks(tasks: Sequence[ScanTask], workers: Workers, progress: Progress, *, num_kept: int) -> None:
-    """Run all tasks; returns when every part is written.
+    """Run all tasks; returns when every part is written. Requests of other processes are added to this one's counts.
 
     Raises
     ------
@@ -103,11 +114,14 @@ def run_tasks(tasks: Sequence[ScanTask], workers: Workers, progress: Progress, *
         stack.enter_context(Showing(progress))  # only now it is known that there is somebody to scan
         num_units = num_kept + sum(len(t.units) for t in tasks)
         progress.start(num_units=num_units, num_kept=num_kept, nbytes=sum(t.nbytes for t in tasks))
-        for units, nbytes in _results(client, tasks):
-            progress.advance(num_units=units, nbytes=nbytes)
+        shares: list[Share] = []
+        stack.callback(add_shares, shares)
+        for done in _results(client, tasks):
+            shares.append(done.share)
+            progress.advance(num_units=done.num_units, nbytes=done.nbytes)
 
 
-def _results(client: Client, tasks: Sequence[ScanTask]) -> Iterator[tuple[int, int]]:
+def _results(client: Client, tasks: Sequence[ScanTask]) -> Iterator[Done]:
     waiting = iter(tasks)
     num_threads = sum(client.nthreads().values()) or 1  # type: ignore[no-untyped-call]
     in_flight = min(MAX_IN_FLIGHT, max(16, TASKS_PER_THREAD * num_threads))
@@ -127,7 +141,7 @@ def _results(client: Client, tasks: Sequence[ScanTask]) -> Iterator[tuple[int, i
         unexpected = future.exception()
         if unexpected is not None:
             raise _explained(unexpected, task) from unexpected
-        outcome: tuple[int, int] | HeadraceError = future.result()
+        outcome: Done | HeadraceError = future.result()
         if isinstance(outcome, HeadraceError):
             raise type(outcome)(*outcome.args) from outcome
         yield outcome

@@ -9,6 +9,7 @@ from headrace.indexer.decode_rules import absent_is_zero
 from headrace.indexer.facts import DatasetFacts, Inventory
 from headrace.indexer.fold import DatasetResult, Folded
 from headrace.indexer.units import AbsentZeros, ScanPlan
+from headrace.objects.counts import RequestCounts
 from headrace.schemas.config import Split
 from headrace.schemas.manifest import IndexManifest
 from headrace.schemas.sentinels import looks_like_flag
@@ -47,12 +48,13 @@ class VariableReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanReport:
-    """How the scan went."""
+    """How the scan went; ``requests`` counts what the whole build asked of object stores, workers included."""
 
     units_scanned: int
     units_kept: int
     nbytes: int
     seconds: float
+    requests: RequestCounts
 
     @property
     def rate(self) -> float:

@@ -86,4 +86,5 @@ def _last_line(report: BuildReport) -> str:
         f"{report.num_windows:,} windows in {report.out}; {scan.units_scanned:,} units scanned, "
         f"{scan.units_kept:,} kept{rate}; "
         f"tables {nbytes / 1e6:.2f} MB, index {report.manifest.index_digest}"
+        + (f"; {scan.requests}" if scan.requests.requests else "")
     )

@@ -1,5 +1,6 @@
 """Stores in a bucket give what the same stores give on a disk, and what is wrong with them is said."""
 
+import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,6 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import zarr
 
 import headrace
 from build_here import build_here
@@ -15,9 +15,10 @@ from headrace.objects.counts import RequestCounts, request_counts
 from headrace.open_store import open_group
 from headrace.schemas.config import Config
 from headrace.schemas.config_io import parse_config
-from headrace.schemas.errors import ReadError, StaleIndexError, StoreNotFoundError
+from headrace.schemas.errors import StaleIndexError, StoreNotFoundError
+from indexing import table_bytes
 from joint_stores import Joint, write_joint
-from s3_server import Bucket
+from s3_server import SECRET, Bucket
 
 LOCATORS = {"timeseries_uri", "attributes_uri", "fingerprint", "objects", "stored_in"}
 
@@ -83,3 +84,69 @@ def test_an_epoch_asks_for_each_stored_chunk_once(both: Both):
         assert asked == RequestCounts(requests=loader.chunks_read, nbytes=loader.bytes_read)
         list(loader)
         assert request_counts() - before == asked
+
+
+def test_a_chunk_put_again_makes_the_index_stale(both: Both):
+    chunk = both.bucket.path / "stores/river.zarr/rain/c/0/1"
+    chunk.write_bytes(chunk.read_bytes()[::-1])  # of the same size, so that its etag alone tells
+    with pytest.raises(StaleIndexError, match=r"(?s)stores/river\.zarr/rain/c/0/1\n.*size:etag \d+:\w+"):
+        batches(both.remote_index)
+
+
+def test_a_chunk_that_is_gone_makes_the_index_stale_and_is_never_filled(both: Both):
+    (both.bucket.path / "stores/creek.zarr/flow/0.1").unlink()
+    with pytest.raises(StaleIndexError, match=r"(?s)creek\.zarr/flow/0\.1\n.*got: +size:etag absent"):
+        batches(both.remote_index)
+
+
+def test_what_changed_is_scanned_again_and_nothing_else(both: Both, tmp_path: Path):
+    (both.bucket.path / "stores/creek.zarr/flow/0.1").unlink()
+    first = request_counts()
+    build_here(both.remote_config, both.remote_index)
+    second = request_counts()
+    build_here(both.remote_config, tmp_path / "fresh")
+    part, whole = second - first, request_counts() - second
+    assert part.requests < whole.requests / 2
+    assert table_bytes(tmp_path / "fresh") == table_bytes(both.remote_index)
+
+
+@pytest.mark.slow
+def test_worker_processes_find_credentials_for_themselves_and_tell_what_they_asked(both: Both, tmp_path: Path):
+    """D7."""
+    before = request_counts()
+    report = headrace.build_index(both.remote_config, tmp_path / "workers", workers=2)
+    assert table_bytes(tmp_path / "workers") == table_bytes(both.remote_index)
+    assert report.scan.requests == request_counts() - before
+    stored = [f for name in ("river", "creek") for f in (both.bucket.path / f"stores/{name}.zarr").rglob("*")]
+    chunks = [f for f in stored if f.is_file() and f.parent.name not in {"basin", "time"} and f.suffix != ".json"]
+    assert report.scan.requests.nbytes > sum(f.stat().st_size for f in chunks if not f.name.startswith("."))
+
+
+def test_a_store_that_is_not_there_is_said_with_what_is_beside_it(both: Both):
+    """D10, D11."""
+    url = f"{both.bucket.url}/stores"
+    with pytest.raises(StoreNotFoundError, match=r"beside it are: creek\.zarr, creek_attributes\.zarr, river\.zarr"):
+        open_group(f"{url}/rivr.zarr", both.bucket.storage)
+    with pytest.raises(StoreNotFoundError, match="a folder without group metadata"):
+        open_group(url, both.bucket.storage)
+    with pytest.raises(StoreNotFoundError, match="an array, not a group"):
+        open_group(f"{url}/river.zarr/rain", both.bucket.storage)
+    with pytest.raises(StoreNotFoundError, match="no folder elsewhere"):
+        open_group(f"{both.bucket.url}/elsewhere/river.zarr", both.bucket.storage)
+
+
+def test_an_open_group_asks_for_each_document_once(both: Both):
+    group = open_group(f"{both.bucket.url}/stores/river.zarr", both.bucket.storage)
+    before = request_counts()
+    for _ in range(3):
+        assert group["rain"].shape == (5, 120)
+    assert (request_counts() - before).requests == 1
+
+
+def test_a_group_that_crosses_processes_carries_no_secret(both: Both):
+    """D7."""
+    group = open_group(f"{both.bucket.url}/stores/river.zarr", both.bucket.storage)
+    group["rain"][:]
+    packed = pickle.dumps(group)
+    assert SECRET.encode() not in packed
+    np.testing.assert_array_equal(pickle.loads(packed)["rain"][:], group["rain"][:])

@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 
@@ -26,6 +27,13 @@ class RequestCounts:
     nbytes: int = 0
     retries: int = 0
     throttles: int = 0
+
+    def __str__(self) -> str:
+        """Return one clause for a summary."""
+        return (
+            f"{self.requests:,} requests to object storage, {self.nbytes / 1e6:,.1f} MB received, "
+            f"{self.retries:,} sent again, {self.throttles:,} answers asked for fewer"
+        )
 
     def __add__(self, other: "RequestCounts") -> "RequestCounts":
         return RequestCounts(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
@@ -60,6 +68,43 @@ def request_counts() -> RequestCounts:
     return counter.now()
 
 
-def process_name() -> str:
-    """Return a name that no other process of a cluster has, to tell whose counts are whose."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What a process had asked before and after a piece of work; comes back with its result.
+
+    Parameters
+    ----------
+    process
+        A name that no other process of a cluster has.
+    before, after
+        Counts since the process began. Other threads may have asked meanwhile.
+    """
+
+    process: str
+    before: RequestCounts
+    after: RequestCounts
+
+
+def share_since(before: RequestCounts) -> Share:
+    """Return what this process asked since it had asked ``before``."""
+    return Share(process=_process_name(), before=before, after=counter.now())
+
+
+def add_shares(shares: Iterable[Share]) -> None:
+    """Count what other processes asked between their first and their last share as asked by this one."""
+    spans: dict[str, tuple[RequestCounts, RequestCounts]] = {}
+    for share in shares:
+        first, last = spans.get(share.process, (share.before, share.after))
+        spans[share.process] = min(first, share.before, key=_requests), max(last, share.after, key=_requests)
+    spans.pop(_process_name(), None)
+    for first, last in spans.values():
+        asked = last - first
+        counter.add(requests=asked.requests, nbytes=asked.nbytes, retries=asked.retries, throttles=asked.throttles)
+
+
+def _requests(counts: RequestCounts) -> int:
+    return counts.requests
+
+
+def _process_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
