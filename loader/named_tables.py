@@ -9,6 +9,8 @@ _CATALOGUE = re.compile(
     r"\b(show|describe|pragma|call|information_schema|sqlite_master|duckdb_\w+|pg_\w+)\b", re.IGNORECASE
 )
 """What asks for the tables themselves rather than for their rows."""
+_COMPOSED = re.compile(r"\bquery(_table)?\s*\(", re.IGNORECASE)
+"""What makes names of tables, or whole queries, out of text."""
 
 
 def names_in(empty: duckdb.DuckDBPyConnection, text: str, known: Collection[str]) -> set[str]:
@@ -24,6 +26,8 @@ def names_in(empty: duckdb.DuckDBPyConnection, text: str, known: Collection[str]
     known
         Names to look for.
     """
+    if _COMPOSED.search(text):
+        return set(known)
     words = {word.lower() for word in re.findall(r"(?<![\w$])\w+", text)}
     named = {name for name in known if name.lower() in words}
     if _CATALOGUE.search(text):

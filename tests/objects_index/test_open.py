@@ -97,6 +97,7 @@ def test_opening_takes_the_manifest_and_what_tells_whether_it_is_stale(url, buck
         ("select * from coverage", "segments basins runs variables"),
         ("explain select * from stats", "stats"),
         ("show tables", " ".join(TABLES)),
+        ("from query_table('ru' || 'ns')", " ".join(TABLES)),
     ],
 )
 def test_a_query_fetches_the_tables_it_reads_and_no_other(url, bucket, fetched, text, tables):
