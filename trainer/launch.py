@@ -25,9 +25,14 @@ def world_size() -> int:
     return _number("WORLD_SIZE", 1) if "RANK" in os.environ and "MASTER_ADDR" in os.environ else 1
 
 
+def rank() -> int:
+    """Return the process's number among those that were started together, counted from 0."""
+    return _number("RANK", 0) if world_size() > 1 else 0
+
+
 def is_first() -> bool:
     """Return whether this process writes files and prints: rank 0, or the only one."""
-    return world_size() == 1 or _number("RANK", 0) == 0
+    return rank() == 0
 
 
 def local_rank() -> int | None:

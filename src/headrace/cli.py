@@ -86,7 +86,7 @@ def run(command: click.Command, name: str) -> NoReturn:
         error.show()
         sys.exit(error.exit_code)
     except HeadraceError as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(f"Error{_rank()}: {error}", err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         text = str(error)
@@ -96,6 +96,13 @@ def run(command: click.Command, name: str) -> NoReturn:
         sys.stderr.close()
         sys.exit(1)
     sys.exit(0)
+
+
+def _rank() -> str:
+    """Say which of several processes speaks."""
+    from headrace.trainer.launch import rank, world_size
+
+    return f" of process {rank()} of {world_size()}" if world_size() > 1 else ""
 
 
 def main() -> NoReturn:

@@ -69,6 +69,8 @@ def ran(built, tmp_path_factory):
         new("whole", *DROPOUT, ranks=2),
         new("stopped", *DROPOUT, ranks=2, then={"what": "interrupt", "rank": 0, "batches": 12}),
         resume("stopped to 2", "stopped", ranks=2),
+        new("seeds", *DROPOUT, "--train-epochs", "1", "--seeds", "4,5", ranks=2),
+        new("diverged", *DROPOUT, "--set", "train.learning_rate=1e30", ranks=2),
         new("failed", *DROPOUT, "--set", "train.checkpoint_seconds=1e-9", ranks=2,
             then={"what": "fail", "rank": 1, "batches": 3}),
     ]  # fmt: skip
@@ -132,6 +134,23 @@ def test_a_rank_that_fails_ends_the_others_and_leaves_the_checkpoint(ran):
     assert "another rank has ended or does not answer" in first.err
     assert second.err == "the disk is gone"
     assert load_checkpoint(ran[0] / "failed" / "checkpoints" / "last.pt").sums.num_batches == 2
+
+
+def test_a_loss_that_is_not_finite_ends_all_ranks_with_the_reason(ran):
+    assert codes(ran, "diverged") == [1, 1]
+    for rank, outcome in enumerate(ran[1]["diverged"]):
+        assert f"Error of process {rank} of 2: the loss is no longer finite" in outcome.err
+        assert "lower train.learning_rate" in outcome.err
+
+
+def test_several_ranks_train_several_seeds(ran):
+    assert codes(ran, "seeds") == [0, 0]
+    first, second = ran[1]["seeds"]
+    assert (second.out, second.err) == ("", "")
+    assert "The best epoch of each seed" in first.out
+    rows = [epoch_results(ran[0] / "seeds" / f"seed-{seed}") for seed in (4, 5)]
+    assert [len(own) for own in rows] == [1, 1]
+    assert rows[0] != rows[1]
 
 
 def test_several_processes_build_no_index(built, tmp_path, monkeypatch):

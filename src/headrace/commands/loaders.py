@@ -1,6 +1,7 @@
 """A run's configuration → the loader of one of its splits; training and evaluation both open theirs here."""
 
 import os
+from typing import Literal
 
 from headrace.loader import Index, WindowLoader
 from headrace.loader.budget import memory_budget_nbytes
@@ -54,7 +55,7 @@ def open_loader(
         datasets=list(config.datasets),
         shuffle=training,
         drop_last=settings.drop_last if training else False,
-        num_workers=settings.num_workers,
+        num_workers=_share_of_threads(settings.num_workers),
         cache_dir=settings.cache_dir,
         cache_limit=settings.cache_limit,
         device_memory_budget=settings.device_memory_budget,
@@ -63,6 +64,13 @@ def open_loader(
         cuda_prefetch_batches=settings.cuda_prefetch_batches,
         timeout=settings.timeout,
     )
+
+
+def _share_of_threads(num_workers: int | Literal["auto"]) -> int | Literal["auto"]:
+    """Return the reader threads of this process: of processes that torchrun started each takes its part of ``auto``."""
+    if num_workers != "auto" or processes_here() == 1:
+        return num_workers
+    return max((os.cpu_count() or 1) // processes_here(), 1)
 
 
 def with_fixed_budget(config: Config) -> Config:
