@@ -152,13 +152,14 @@ def read_hydro_setting(path: Path | None = None) -> HydroSetting:
 
 
 def _parse(place: Path, text: str) -> dict[str, Any]:
+    failed: str | None = None
     try:
         data = read_yaml(text)
     except yaml.YAMLError as error:
-        # Neither its text nor the error itself as cause: both quote the line, which may hold a key.
         mark = getattr(error, "problem_mark", None)
-        line = "" if mark is None else f" at line {mark.line + 1}"
-        raise _unreadable(place, f"not YAML{line} (put values with special characters in quotes)") from None
+        failed = "" if mark is None else f" at line {mark.line + 1}"
+    if failed is not None:  # outside the block, which would keep YAML's error: it quotes the line, and so maybe a key
+        raise _unreadable(place, f"not YAML{failed} (put values with special characters in quotes)")
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -179,12 +180,13 @@ def _unreadable(place: Path, got: str) -> ConfigError:
 
 
 def _checked(place: Path, data: dict[str, Any]) -> HydroSetting:
+    setting: HydroSetting | None = None
     try:
         setting = HydroSetting.model_validate({"path": place, "found": True, "storage": data.get("storage")})
     except ValidationError as error:
         problems = [_problem(item) for item in error.errors(include_url=False, include_input=False)]
-    else:
-        problems = list(_rules_broken(setting.storage))
+    if setting is not None:
+        problems = _rules_broken(setting.storage)
         if not problems:
             return setting
     key, expected, got = problems[0]
@@ -197,7 +199,7 @@ def _checked(place: Path, data: dict[str, Any]) -> HydroSetting:
             got=got,
             fix="correct the file",
         )
-    ) from None
+    )
 
 
 def _problem(item: ErrorDetails) -> tuple[str, str, str]:

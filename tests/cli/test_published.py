@@ -107,7 +107,9 @@ def test_an_unknown_id_without_store_names_what_looks_like_it():
     assert outcome.code == 2
     assert outcome.out == ""
     assert "did you mean camels_us" in outcome.err
-    assert run_headrace("bench", "--dataset-id", "estreams").code == 2
+    lacking = run_headrace("bench", "--dataset-id", "estreams")
+    assert lacking.code == 2
+    assert "a data set whose preset has streamflow" in lacking.err
 
 
 def test_an_id_without_settings_file_says_what_to_write(tmp_path, monkeypatch):

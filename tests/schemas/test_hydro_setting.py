@@ -37,7 +37,9 @@ def setting(tmp_path):
 
 
 def everything_said(error):
-    return "".join(traceback.format_exception(error)) + repr(error)
+    """The error as any program may show it: with what it was raised from or after, too."""
+    said = "".join(traceback.format_exception(error)) + repr(error)
+    return said + "".join(everything_said(e) for e in (error.__cause__, error.__context__) if e is not None)
 
 
 def test_says_where_stores_lie_and_tolerates_keys_of_others(setting):

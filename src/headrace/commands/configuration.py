@@ -14,7 +14,7 @@ from headrace.schemas.config_io import apply_override, is_url, load_config, pars
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.hydro_setting import Source, read_hydro_setting
 from headrace.schemas.preset_config import fill_left_out
-from headrace.schemas.presets import known_id, near_ids, preset_ids, preset_of
+from headrace.schemas.presets import Preset, known_id, near_ids, preset_ids, preset_of
 
 
 def read_config(
@@ -94,26 +94,38 @@ def _can_train(dataset_id: str) -> bool:
 
 
 def _unknown(dataset_id: str, overrides: Sequence[str]) -> ConfigError:
-    """Return the error for an id without preset, after printing a configuration to start from if its store is there."""
-    storage, setting = storage_of(overrides), read_hydro_setting()
-    source = storage.source if "source" in storage.model_fields_set else setting.storage.default_source
-    text = None
-    if dataset_id and setting.says(source):
-        text = write_skeleton(dataset_id, setting.store_folder(source), storage)
-    if text is not None:
-        click.echo(text)
-    near = near_ids(dataset_id)
+    """Return the error for an id that is not enough, after printing a configuration to start from if it has a store."""
+    preset = preset_of(dataset_id)
+    skeleton = _skeleton(dataset_id, preset, overrides) if dataset_id else None
+    if skeleton is not None:
+        click.echo(skeleton)
+    if preset is None:
+        near = near_ids(dataset_id)
+        expected = "the id of a published data set: "
+        expected += f"did you mean {', '.join(near)}?" if near else ", ".join(preset_ids())
+    else:
+        expected = "a data set whose preset has streamflow"
+    start = "what its store holds is printed above to start from" if skeleton else "see docs/config.md"
     return ConfigError(
         describe(
-            "there is no preset to train this data set from",
+            "an id is not enough to train this data set",
             where=f"--dataset-id {dataset_id}",
-            expected="the id of a published data set: "
-            + (f"did you mean {', '.join(near)}?" if near else ", ".join(preset_ids())),
-            got=dataset_id or "nothing",
-            fix="correct the id, or write a configuration for --config FILE"
-            + ("; what its store holds is printed above to start from" if text else " (docs/config.md)"),
+            expected=expected,
+            got=(dataset_id or "nothing") if preset is None else ", ".join(preset.series) or "names of stores alone",
+            fix=f"correct the id, or write a configuration for --config FILE; {start}",
         )
     )
+
+
+def _skeleton(dataset_id: str, preset: Preset | None, overrides: Sequence[str]) -> str | None:
+    storage, setting = storage_of(overrides), read_hydro_setting()
+    source = storage.source if "source" in storage.model_fields_set else setting.storage.default_source
+    if not setting.says(source):
+        return None
+    names = (f"{dataset_id}_timeseries.zarr", f"{dataset_id}_attributes.zarr")
+    series, attributes = names if preset is None else (preset.timeseries, preset.attributes)
+    folder = setting.store_folder(source)
+    return write_skeleton(dataset_id, f"{folder}/{series}", f"{folder}/{attributes}", storage)
 
 
 def _chosen(config: Config, datasets: Sequence[str]) -> Config:

@@ -19,15 +19,15 @@ _SHARES = (0.0, 0.6, 0.8, 1.0)
 """Edges of the splits, as shares of the record."""
 
 
-def write_skeleton(dataset_id: str, folder: str, storage: StorageConfig) -> str | None:
+def write_skeleton(dataset_id: str, series: str, attributes: str, storage: StorageConfig) -> str | None:
     """Return a configuration with every numeric array of a data set's stores; None where there is no such store.
 
     Parameters
     ----------
     dataset_id
-        Its id; the stores are named after it.
-    folder
-        Folder or URL of the stores.
+        Its id.
+    series, attributes
+        Path or URL of its stores.
     storage
         How object stores are reached.
 
@@ -36,7 +36,6 @@ def write_skeleton(dataset_id: str, folder: str, storage: StorageConfig) -> str 
     SourceError
         The store is there and cannot be opened.
     """
-    series, attributes = (f"{folder}/{dataset_id}_{kind}.zarr" for kind in ("timeseries", "attributes"))
     try:
         group = open_group(series, storage)
     except StoreNotFoundError:
