@@ -31,6 +31,7 @@ from headrace.loader.storage import Rows
 from headrace.loader.tiles import Tiles
 from headrace.loader.times import DatasetTimes, dataset_times
 from headrace.loader.windows import Windows
+from headrace.open_store import opening_once
 from headrace.schemas.moments import Moments
 
 
@@ -149,8 +150,9 @@ def assemble(
     SourceError
         A store is gone.
     """
-    content = load_content(index, spec)
-    opened = [open_dataset(s) for s in content.sources]
+    with opening_once():
+        content = load_content(index, spec)
+        opened = [open_dataset(s) for s in content.sources]
     share = own_share(content, slot_columns(opened, content.layout), *local) if local else whole_share(content)
     content = share.content
     layout, row_nbytes = content.layout, content.row_nbytes

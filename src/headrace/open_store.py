@@ -1,18 +1,36 @@
 """Open a Zarr store where it lies, on a disk or in a bucket; a store that is not there is told apart from others."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 import zarr
 from zarr.errors import ContainsArrayError, GroupNotFoundError, NodeNotFoundError
 from zarr.storage import LocalStore
 
-from headrace.objects import is_remote, parse_location
+from headrace.objects import Location, is_remote, parse_location
 from headrace.objects.zarr_store import RemoteStore
 from headrace.schemas.errors import HeadraceError, SourceError, StoreNotFoundError, describe
 from headrace.schemas.storage_config import StorageConfig
 
 _NAMED = 8
 """Siblings that a message names."""
+_shared: ContextVar[dict[tuple[Location, StorageConfig], RemoteStore] | None] = ContextVar("shared", default=None)
+
+
+@contextmanager
+def opening_once() -> Iterator[None]:
+    """Let everything that this thread opens inside the context share what it asks a bucket for.
+
+    Whoever looks at a store and then reads it asks for its metadata once; what changes in between is found by the
+    chunks that are read.
+    """
+    token = _shared.set({})
+    try:
+        yield
+    finally:
+        _shared.reset(token)
 
 
 def open_group(uri: str, storage: StorageConfig | None = None, *, key: str = "") -> zarr.Group:
@@ -40,7 +58,7 @@ def open_group(uri: str, storage: StorageConfig | None = None, *, key: str = "")
         The URI's scheme is not supported.
     """
     where = f"{key}: {uri}" if key else uri
-    remote = RemoteStore(parse_location(uri, where=key), storage or StorageConfig()) if is_remote(uri) else None
+    remote = _remote(parse_location(uri, where=key), storage or StorageConfig()) if is_remote(uri) else None
     store = LocalStore(Path(uri), read_only=True) if remote is None else remote
     try:
         return zarr.open_group(store, mode="r", use_consolidated=False)
@@ -64,6 +82,13 @@ def open_group(uri: str, storage: StorageConfig | None = None, *, key: str = "")
                 got=f"{type(error).__name__}: {error}", fix="check the store's metadata and rights",
             )
         ) from error  # fmt: skip
+
+
+def _remote(location: Location, storage: StorageConfig) -> RemoteStore:
+    shared = _shared.get()
+    if shared is None:
+        return RemoteStore(location, storage)
+    return shared.setdefault((location, storage), RemoteStore(location, storage))
 
 
 def _beside(path: Path) -> str:

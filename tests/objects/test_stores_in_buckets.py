@@ -4,6 +4,7 @@ import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -11,6 +12,7 @@ import pytest
 
 import headrace
 from build_here import build_here
+from headrace.objects.client import S3Client
 from headrace.objects.counts import RequestCounts, request_counts
 from headrace.open_store import open_group
 from headrace.schemas.config import Config
@@ -151,3 +153,16 @@ def test_a_group_that_crosses_processes_carries_no_secret(both: Both):
     packed = pickle.dumps(group)
     assert SECRET.encode() not in packed
     np.testing.assert_array_equal(pickle.loads(packed)["rain"][:], group["rain"][:])
+
+
+def test_a_loader_asks_for_each_document_once(both: Both):
+    asked: list[str] = []
+    get = S3Client.get
+
+    def counted(client: S3Client, key: str) -> Any:
+        asked.append(key)
+        return get(client, key)
+
+    with headrace.open_index(both.remote_index) as index, mock.patch.object(S3Client, "get", counted):
+        headrace.WindowLoader(index, "train").close()
+    assert len(asked) == len(set(asked)) > 20
