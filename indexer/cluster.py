@@ -74,7 +74,7 @@ class Workers:
         return self.scheduler is None and self.scheduler_file is None
 
 
-def slots_for(workers: Workers, *, task_nbytes: int, free_nbytes: int) -> int:
+def slots_for(workers: Workers, *, task_nbytes: int, free_nbytes: int, per_core: int = 1) -> int:
     """Return how many tasks this machine may run at once, given the memory that one needs.
 
     Raises
@@ -82,7 +82,7 @@ def slots_for(workers: Workers, *, task_nbytes: int, free_nbytes: int) -> int:
     SourceError
         Not even one fits.
     """
-    wanted = CPU_COUNT if workers.processes is None else workers.processes
+    wanted = CPU_COUNT * per_core if workers.processes is None else workers.processes
     allowed = int(MEMORY_SHARE * free_nbytes) // max(task_nbytes, 1)
     if allowed < 1:
         raise SourceError(
@@ -98,7 +98,7 @@ def slots_for(workers: Workers, *, task_nbytes: int, free_nbytes: int) -> int:
 
 
 @contextmanager
-def connected(workers: Workers, *, task_nbytes: int, paths: Sequence[str] = ()) -> Iterator[Client]:
+def connected(workers: Workers, *, task_nbytes: int, paths: Sequence[str] = (), per_core: int = 1) -> Iterator[Client]:
     """Connect to where tasks run; what is started here is closed on the way out.
 
     Memory limits of local workers are off: a task's memory is known before it starts, and a paused worker would only
@@ -112,6 +112,8 @@ def connected(workers: Workers, *, task_nbytes: int, paths: Sequence[str] = ()) 
         Memory of the largest task.
     paths
         Folders that every worker of a running cluster must see.
+    per_core
+        Threads of this process for each of its cores: more than one where tasks wait for a network.
     """
     with ExitStack() as stack:
         _silence(stack)
@@ -122,7 +124,7 @@ def connected(workers: Workers, *, task_nbytes: int, paths: Sequence[str] = ()) 
             yield client
             return
         free_nbytes = min(psutil.virtual_memory().available, MEMORY_LIMIT)  # containers and batch jobs have a limit
-        slots = slots_for(workers, task_nbytes=task_nbytes, free_nbytes=free_nbytes)
+        slots = slots_for(workers, task_nbytes=task_nbytes, free_nbytes=free_nbytes, per_core=per_core)
         threads = workers.processes is None
         cluster = LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=1 if threads else slots,

@@ -26,6 +26,8 @@ from headrace.schemas.storage_config import StorageConfig
 
 MAX_IN_FLIGHT = 2000
 TASKS_PER_THREAD = 4
+REMOTE_TASKS_PER_CORE = 2
+"""Threads for each core where objects come from a bucket: one computes while another waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +112,14 @@ def run_tasks(tasks: Sequence[ScanTask], workers: Workers, progress: Progress, *
     places = {tasks[0].folder, *(u.uri for t in tasks for u in t.units)}
     paths = sorted(place for place in places if not is_remote(place))
     with ExitStack() as stack:
-        client = stack.enter_context(connected(workers, task_nbytes=max(t.peak_nbytes for t in tasks), paths=paths))
+        client = stack.enter_context(
+            connected(
+                workers,
+                task_nbytes=max(t.peak_nbytes for t in tasks),
+                paths=paths,
+                per_core=REMOTE_TASKS_PER_CORE if any(map(is_remote, places)) else 1,
+            )
+        )
         stack.enter_context(Showing(progress))  # only now it is known that there is somebody to scan
         num_units = num_kept + sum(len(t.units) for t in tasks)
         progress.start(num_units=num_units, num_kept=num_kept, nbytes=sum(t.nbytes for t in tasks))

@@ -31,6 +31,7 @@ from headrace.loader.storage import Rows
 from headrace.loader.tiles import Tiles
 from headrace.loader.times import DatasetTimes, dataset_times
 from headrace.loader.windows import Windows
+from headrace.objects import is_remote
 from headrace.open_store import opening_once
 from headrace.schemas.moments import Moments
 
@@ -164,15 +165,17 @@ def assemble(
     )
     round_steps = agree(share.most_rows if resident else budget_nbytes // (num_pools * row_nbytes))
     check_held(round_steps, layout.num_rows, row_nbytes, budget_nbytes, num_pools)
+    # Of two readers for a core one computes while the other waits for a bucket.
+    num_readers = num_workers * (2 if any(is_remote(s.uri) for s in content.sources) else 1)
     filler = RowFiller(
         datasets=opened,
         layout=layout,
         x_scaling=content.x_scaling,
         y_scaling=content.y_scaling,
         with_masks=content.masks,
-        num_readers=num_workers,
+        num_readers=num_readers,
     )
-    readers = ThreadPoolExecutor(num_workers, thread_name_prefix="headrace-read")
+    readers = ThreadPoolExecutor(num_readers, thread_name_prefix="headrace-read")
     reader = GroupReader(
         filler=filler,
         layout=layout,
