@@ -61,6 +61,12 @@ def same_unit(first: str, second: str) -> bool:
     return tidy(first) == tidy(second)
 
 
+def surely_differ(first: str, second: str) -> bool:
+    """Return whether both texts name units that are known here, and not the same one."""
+    known = {*_VOLUME_RATE, *_DEPTH_RATE, *_AREA, "degC", "K"}
+    return tidy(first) in known and tidy(second) in known and not same_unit(first, second)
+
+
 def per_area_factor(flow: str, area: str, depth: str, where: str) -> float:
     """Return f such that depth = flow × f / area, each in its own unit.
 

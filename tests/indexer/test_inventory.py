@@ -253,3 +253,20 @@ def test_fingerprint_of_a_data_set_changes_with_metadata_not_with_place(tmp_path
     assert fingerprint(moved, "i2") == first
     zarr.open_group(str(moved), mode="r+")["streamflow"].attrs["units"] = "mm"
     assert fingerprint(moved, "i3") != first
+
+
+def test_a_unit_that_the_store_contradicts_is_said_where_nothing_converts_it(tmp_path, monkeypatch):
+    arrays = {"rain": "mm/h", "temp": "K", "odd": "bananas", "flow": "m3/s"}
+    store = write_store(
+        tmp_path / "s.zarr", variables=tuple(arrays), attrs={n: {"units": u} for n, u in arrays.items()}
+    )
+    named = {
+        "rain": {"physical": "rain", "unit": "mm/day"},
+        "temp": {"physical": "temp", "unit": "degC", "offset": -273.15},
+        "odd": {"physical": "odd", "unit": "mm/day"},
+    }
+    target = {"flow": {"physical": "flow", "unit": "m^3 s-1"}}
+    section = dataset(store, variables={"relevant": named, "target": target})
+    report, _ = build_inline(config({"x": section}), tmp_path / "i", monkeypatch)
+    told = [w for w in report.warnings if "units differ" in w]
+    assert told == ["units differ: x.rain is configured as mm/day, its store says mm/h; nothing converts it"]
