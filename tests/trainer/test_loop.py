@@ -22,14 +22,6 @@ from headrace.trainer.run_folder import RunFolder, read_csv
 WINDOW = WindowSpec(hindcast_length=5, forecast_length=1, warmup_length=4)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def settings(**changes):
     return TrainConfig(**{"hidden_size": 8, "train_epochs": 3, "learning_rate": 0.01, "dropout": 0.3, **changes})
 
