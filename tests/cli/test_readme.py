@@ -19,7 +19,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("readme")
     write_project(folder).rename(folder / "basins.yml")
     commands = [line.strip() for line in re.findall(r"^    (headrace .*)$", README, flags=re.MULTILINE)]
-    assert [c.split()[1] for c in commands] == ["check", "build-index", "inspect", "train", "evaluate"]
+    assert [c.split()[1] for c in commands] == ["check", "build-index", "inspect", "train", "evaluate", "report"]
     with contextlib.chdir(folder):
         for command in commands:
             done = run_headrace(*shlex.split(command, comments=True)[1:])
@@ -33,6 +33,7 @@ def test_the_commands_leave_what_the_readme_names(project: Path) -> None:
     assert (evaluation / "metrics.csv").exists()
     assert (evaluation / "predictions.zarr").is_dir()
     assert list((evaluation / "plots").glob("*.png"))
+    assert "Best: " in (project / "first.html").read_text(encoding="utf-8")
 
 
 def test_the_python_example_runs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

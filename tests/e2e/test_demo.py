@@ -46,9 +46,13 @@ def test_demo_teaches_a_model_more_than_the_season(demo, monkeypatch):
         evaluation / "plots" / "hydrographs_alpine_streamflow.png",
         evaluation / "plots" / "hydrographs_lowland_streamflow.png",
         evaluation / "predictions.zarr" / "zarr.json",
+        folder / "index-report.html",
     ]
     assert all(path.exists() for path in left)
     assert "epoch 5/5" in done.stderr
+    report = (folder / "run-report.html").read_text(encoding="utf-8")
+    assert "22 basins between" in report
+    assert "Best: " in report
 
     # The commands it names work as they stand.
     monkeypatch.chdir(place)

@@ -27,6 +27,7 @@ def test_a_page_is_sound(browser, pages, large_page, name, width, dark):
         assert found["texts"] > 100
         assert found["pale"] == []
         assert found["overlaps"] == []
+        assert found["askew"] == 0
         assert found["unnamed"] == []
         assert found["figures"] > 0
         assert found["undescribed"] == 0

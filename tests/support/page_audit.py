@@ -44,6 +44,12 @@ _AUDIT = r"""
     }
   }
   const named = (el) => el.getAttribute("aria-label") || el.getAttribute("aria-labelledby");
+  const askew = [...document.querySelectorAll(".frame")].filter((frame) => {
+    const box = (name) => frame.querySelector(name).getBoundingClientRect();
+    const [area, x, y] = [box(".area"), box(".x"), box(".y")];
+    const apart = [area.width - x.width, area.left - x.left, area.height - y.height];
+    return apart.some((pixels) => Math.abs(pixels) > 1);
+  });
   const wanting = document.querySelectorAll("svg, img, [role=region], [role=group], nav, section, input");
   const unnamed = [...wanting].filter((el) =>
     !el.closest("[aria-hidden=true]") && !named(el) && !(el.labels && el.labels.length));
@@ -51,7 +57,7 @@ _AUDIT = r"""
   return {
     wide: document.documentElement.scrollWidth > innerWidth, beyond: beyond.map((el) => el.outerHTML.slice(0, 120)),
     pale, texts, overlaps, unnamed: unnamed.map((el) => el.outerHTML.slice(0, 120)),
-    figures: figures.length,
+    figures: figures.length, askew: askew.length,
     undescribed: figures.filter(
       (el) => !el.querySelector("title")?.textContent || !el.querySelector("desc")?.textContent).length,
     headings: [...document.querySelectorAll("h1, h2, h3, h4")].map((el) => Number(el.tagName[1])),

@@ -27,7 +27,7 @@ def demo_command(out: Path, seed: int) -> None:
 
     The stores differ in format, layout, names and units, and have the gaps of real gauges; DIR/demo.yml says how one
     configuration brings them together. The scores stand beside those of the climatology, the mean of each day of the
-    year: what the season alone predicts.
+    year: what the season alone predicts. DIR/index-report.html and DIR/run-report.html show it all in a browser.
 
     Needs no network. Fails if the model does not reach a median test NSE of 0.5, and 0.3 more than the climatology, in
     each data set.

@@ -61,6 +61,16 @@ class DemoFolder:
         """Folder of the training run."""
         return self.path / "run"
 
+    @property
+    def index_report(self) -> Path:
+        """Page about the index."""
+        return self.path / "index-report.html"
+
+    @property
+    def run_report(self) -> Path:
+        """Page about the run."""
+        return self.path / "run-report.html"
+
 
 def _refused(where: Path, expected: str, got: str) -> ConfigError:
     fix = "choose another folder with --out, or move what is there"

@@ -48,6 +48,7 @@ class Region:
     temperature_season: Span
     temperature_anomaly: Span
     latitude: Span
+    longitude: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,9 @@ class Record:
     """[S, T]."""
     streamflow: Array
     """float64 [S, T], mm/day."""
+    latitude: Array
+    longitude: Array
+    """float64 [S], degrees north and east: no input of the model, but where a map puts the gauges."""
 
 
 ALPINE = Region(
@@ -81,6 +85,7 @@ ALPINE = Region(
     temperature_season=(7.5, 9.5),
     temperature_anomaly=(3.0, 4.0),
     latitude=(45.0, 48.0),
+    longitude=(6.0, 14.0),
 )
 
 LOWLAND = Region(
@@ -101,6 +106,7 @@ LOWLAND = Region(
     temperature_season=(6.0, 8.0),
     temperature_anomaly=(2.5, 3.5),
     latitude=(50.0, 54.0),
+    longitude=(5.0, 13.0),
 )
 
 
@@ -130,6 +136,8 @@ def simulate(region: Region, seed: int) -> Record:
             potential_evaporation=weather.potential_evaporation[:, SPIN_UP_DAYS:],
         ),
         streamflow=flow[:, SPIN_UP_DAYS:],
+        latitude=climate.latitude,
+        longitude=rng.uniform(*region.longitude, region.num_basins),
     )
 
 

@@ -1,6 +1,6 @@
 """The demo's story: two stores, one index, one model of both, and how much better it is than the season alone.
 
-It makes the same calls as the commands ``build-index``, ``train`` and ``evaluate``.
+It makes the same calls as the commands ``build-index``, ``train``, ``evaluate`` and ``report``.
 """
 
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from headrace.commands.report_pages import report_of
 from headrace.commands.results import number, score_table
 from headrace.commands.run_evaluation import EvaluatedRun, run_evaluation
 from headrace.commands.run_setup import build
@@ -57,18 +58,21 @@ def run_demo(out: Path, seed: int, console: Console) -> list[DemoScore]:
         The model is not good enough on the test period.
     """
     folder = DemoFolder.claim(out)
-    _say(console, f"1/5  Two synthetic data sets, 22 basins, written to {out}")
+    _say(console, f"1/6  Two synthetic data sets, 22 basins, written to {out}")
     config = load_config(write_demo_stores(folder.path, seed))
-    _say(console, "2/5  One index of both, by reading every chunk once")
+    _say(console, "2/6  One index of both, by reading every chunk once")
     build(config, folder.index, console)
-    _say(console, "3/5  One LSTM, trained on shuffled windows of both")
+    _say(console, "3/6  One LSTM, trained on shuffled windows of both")
     trained = run_training(config, folder.index, folder.run, console)
-    _say(console, "4/5  Its scores on the test periods, years it has never seen")
+    _say(console, "4/6  Its scores on the test periods, years it has never seen")
     tested = run_evaluation(trained.folder, "test")
-    _say(console, "5/5  The same for the season alone: the mean of each day of the year in the training period")
+    _say(console, "5/6  The same for the season alone: the mean of each day of the year in the training period")
     with open_index(folder.index) as index:
         season = climatology_scores(index, tested.evaluation.predictions)
     title = "Test periods: medians over basins"
+    _say(console, "6/6  A page about the index and one about the run, for a browser")
+    report_of(folder.index, folder.index_report)
+    report_of(folder.run, folder.run_report)
     console.print(score_table(tested.evaluation.rows, tested.units, title, season))
     _farewell(folder, tested, console)
     scores = [
@@ -109,8 +113,8 @@ def _say(console: Console, text: str) -> None:
 def _farewell(folder: DemoFolder, tested: EvaluatedRun, console: Console) -> None:
     lines = [
         "",
-        f"hydrographs    {tested.folder / 'plots'}",
-        f"loss curve     {folder.run / 'plots' / 'loss.png'}",
+        f"reports        {folder.run_report}, {folder.index_report}",
+        f"pictures       {tested.folder / 'plots'}, {folder.run / 'plots'}",
         f"scores         {tested.evaluation.metrics}",
         f"predictions    {tested.evaluation.predictions}",
         f"configuration  {folder.config}",

@@ -106,6 +106,8 @@ def _write_alpine(folder: Path, record: Record, rng: np.random.Generator) -> Non
             "forest_frac": _static(attributes.forest_fraction, "1"),
             "soil_depth_m": _static(attributes.soil_depth, "m"),
             "permeability": _static(attributes.permeability, "1"),
+            "gauge_lat": _static(record.latitude, "degrees_north"),
+            "gauge_lon": _static(record.longitude, "degrees_east"),
             "gauge_name": _text([f"Alpine gauge {row + 1}" for row in range(shape[0])]),
             "basin": _text(ids),
         },
@@ -153,6 +155,8 @@ def _write_lowland(folder: Path, record: Record) -> None:
             "forest_percent": _static(100 * attributes.forest_fraction, "%"),
             "soil_depth_cm": _static(100 * attributes.soil_depth, "cm"),
             "aquifer_share": _static(attributes.permeability, "1"),
+            "latitude": _static(record.latitude, "degrees_north"),
+            "longitude": _static(record.longitude, "degrees_east"),
             "basin": _text(ids),
         },
     )

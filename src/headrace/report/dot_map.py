@@ -40,7 +40,7 @@ def dot_map(
     west, east = _padded(longitude)
     # One degree of longitude is cos φ of one of latitude; the sheet stretches, so the figure's shape has to say it.
     aspect = (east - west) * math.cos(math.radians((south + north) / 2)) / (north - south)
-    wanted = min(max(aspect, 0.6), 2.4)
+    wanted = min(max(aspect, 1.0), 2.4)
     if aspect < wanted:
         west, east = _widened(west, east, wanted / aspect)
     else:
@@ -70,7 +70,7 @@ def dot_map(
         x_ticks=x_ticks,
         y_ticks=y_ticks,
         legend=legend,
-        height=520,
+        height=420,
         aspect=round(wanted, 3),
     )
 

@@ -35,9 +35,8 @@ def speed_plots(epochs: Epochs) -> list[Plot]:
     series = [Series(name, 1000 * found) for name, key in parts if (found := epochs.get(key)) is not None]
     if series:
         plots.append(epoch_plot("Time of a batch", number, series, "milliseconds, mean of a batch", from_zero=True))
-    for key, found in epochs.columns.items():
-        if "gpu" in key and epochs.get(key) is not None:
-            plots.append(epoch_plot(key.replace("_", " "), number, [Series(key, found)], "", from_zero=True))
+    if (busy := epochs.get("gpu_util_percent")) is not None:
+        plots.append(epoch_plot("GPU", number, [Series("busy", busy)], "per cent of the time busy", from_zero=True))
     return plots
 
 
