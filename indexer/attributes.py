@@ -13,6 +13,7 @@ from headrace.indexer.coordinates import unique_rows
 from headrace.indexer.facts import VariableFacts
 from headrace.indexer.problems import Problems
 from headrace.indexer.statics import align
+from headrace.objects.zarr_store import ask_ahead
 from headrace.open_store import open_group
 from headrace.schemas.config import Config
 from headrace.schemas.errors import ConfigError, describe
@@ -80,6 +81,9 @@ def look_at_attributes(config: Config, dataset_id: str, problems: Problems) -> A
         )
     uri = settings.attributes
     group = open_group(uri, config.storage, key=f"{key}.attributes")
+    areas_as = [constants.get(text, VariableConfig(physical=text)) for text in wanted_areas]
+    names = {BASIN_DIM, *(v.physical for v in [*constants.values(), *areas_as])}
+    ask_ahead(group, names, listed=names)
     seen = look_at(group, uri, "attributes", BASIN_DIM, "basin")
     ids = read_basin_ids(group, uri, id_width=settings.id_width, key=key)
     snapshots = [replace(seen, content=ids_content(ids))]

@@ -26,6 +26,7 @@ from headrace.indexer.selection import (
 )
 from headrace.indexer.statics import check_static_missing
 from headrace.indexer.unit_check import check_units
+from headrace.objects.zarr_store import ask_ahead
 from headrace.open_store import open_group
 from headrace.schemas.config import Config, DatasetConfig, Split
 from headrace.schemas.errors import ConfigError, describe
@@ -34,7 +35,7 @@ from headrace.schemas.variables import Role
 from headrace.schemas.windows import TimeRange
 from headrace.snapshot import ArraySnapshot, ids_content, look_at, series_snapshot
 from headrace.static_rows import AREA_PREFIX
-from headrace.store import BASIN_DIM
+from headrace.store import BASIN_DIM, TIME_DIM
 
 _SERIES: tuple[Role, ...] = ("input", "target")
 
@@ -80,6 +81,9 @@ def _look_at(config: Config, dataset_id: str, problems: Problems) -> DatasetFact
     periods: dict[Split, TimeRange] = {}
     with problems.collecting():
         group = open_group(settings.timeseries, config.storage, key=f"{key}.timeseries")
+        names = (v.physical for role in _SERIES for v in config.variables_of(dataset_id, role).values())
+        wanted = {BASIN_DIM, TIME_DIM, *names}
+        ask_ahead(group, wanted, listed=wanted)
         time = _look_at_time(group, settings, key, problems)
         coordinates = _look_at_basins(group, settings, key, time, problems)
         series = _look_at_series(group, config, dataset_id, coordinates, problems)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from headrace.loader.layout import Layout
 from headrace.loader.placement import Placement
 from headrace.loader.sources import DatasetSource, SourceVariable
+from headrace.objects.zarr_store import ask_ahead
 from headrace.open_store import open_group
 from headrace.schemas.errors import StaleIndexError, describe
 from headrace.schemas.grid import AxisGrid
@@ -81,6 +82,7 @@ def open_dataset(source: DatasetSource) -> OpenDataset:
     """
     group = open_group(source.uri, source.storage)
     variables = tuple(source.present())
+    ask_ahead(group, {v.array for v in variables})
     arrays = []
     for variable in variables:
         array = open_array(group, source.uri, variable.array, dims=(BASIN_DIM, TIME_DIM))

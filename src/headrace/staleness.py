@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from headrace.array_metadata import MEANING, differences
 from headrace.coordinates import NO_TIME, StoredTimes, read_basin_ids, read_times
+from headrace.objects.zarr_store import ask_ahead
 from headrace.open_store import open_group
 from headrace.schemas.config import DatasetConfig
 from headrace.schemas.dates import iso_text, parse_date
@@ -108,6 +109,7 @@ def find_changes(indexed: IndexedDataset, store: StoreKind) -> list[Change]:
     if not before or uri is None:
         return []
     group = open_group(uri, indexed.storage)
+    ask_ahead(group, {a.array for a in before}, listed={a.array for a in before if a.kind != "series"})
     found = [
         Change(dataset_id=indexed.dataset_id, uri=uri, array=snapshot.array, words=words)
         for snapshot in before

@@ -10,16 +10,20 @@ from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import Future
 from typing import Any, Self
 
+import zarr
 from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
 
 from headrace.objects.client import S3Client, StoredObject, client_for
 from headrace.objects.fetch import ObjectFetch, held_objects
+from headrace.objects.limits import request_pool
 from headrace.objects.location import Location
 from headrace.objects.stat import ObjectStat
 from headrace.schemas.storage_config import StorageConfig
 
-_DOCUMENTS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
+_DOCUMENTS = {"zarr.json", ".zarray", ".zattrs", ".zgroup"}
+_CONSOLIDATED = ".zmetadata"
+"""Asked for by Zarr whether or not it is to be used; here it never is, because it can be stale."""
 
 
 class RemoteStore(Store):
@@ -40,7 +44,7 @@ class RemoteStore(Store):
         self.location, self.storage = location, storage
         self._lock = threading.Lock()
         self._documents: dict[str, Future[StoredObject | None]] = {}
-        self._listings: dict[str, dict[str, ObjectStat]] = {}
+        self._listings: dict[str, Future[dict[str, ObjectStat]]] = {}
 
     def __reduce__(self) -> tuple[type[Self], tuple[Location, StorageConfig]]:
         return type(self), (self.location, self.storage)
@@ -67,18 +71,19 @@ class RemoteStore(Store):
 
     def listing(self, folder: str) -> dict[str, ObjectStat]:
         """Return size and fingerprint of every object below a folder by key; asked for once."""
-        with self._lock:
-            found = self._listings.get(folder)
-        if found is None:
-            start = len(self.location.joined("x")) - 1
-            listed = self.client.listing(self.location.joined(folder))
-            found = {key[start:]: stat for key, stat in listed.items()}
-            with self._lock:
-                self._listings[folder] = found
-        return found
+        return self._listed(folder).result()
+
+    def ask_ahead(self, documents: Iterable[str], folders: Iterable[str]) -> None:
+        """Ask for documents and listings that will be wanted one after another; answers and faults wait for that."""
+        for key in documents:
+            self._asked(key)
+        for folder in folders:
+            self._listed(folder)
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
         """Return an object or a part of it; None only where the server says that there is none."""
+        if key == _CONSOLIDATED:
+            return None
         found = await asyncio.wrap_future(self._asked(key))
         if found is None:
             return None
@@ -93,9 +98,20 @@ class RemoteStore(Store):
             return self.client.submit(self.location.joined(key))
         with self._lock:
             known = self._documents.get(key)
-            if known is None or known.cancelled() or (known.done() and known.exception() is not None):
+            if known is None or _failed(known):
                 known = self._documents[key] = self.client.submit(self.location.joined(key))
             return known
+
+    def _listed(self, folder: str) -> "Future[dict[str, ObjectStat]]":
+        with self._lock:
+            known = self._listings.get(folder)
+            if known is None or _failed(known):
+                known = self._listings[folder] = request_pool(self.storage).submit(self._list, folder)
+            return known
+
+    def _list(self, folder: str) -> dict[str, ObjectStat]:
+        start = len(self.location.joined("x")) - 1
+        return {key[start:]: stat for key, stat in self.client.listing(self.location.joined(folder)).items()}
 
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
@@ -133,6 +149,11 @@ class RemoteStore(Store):
         raise NotImplementedError("stores are read only")
 
 
+def _failed(asked: "Future[Any]") -> bool:
+    """Return whether a request is to be made again."""
+    return asked.cancelled() or (asked.done() and asked.exception() is not None)
+
+
 def _part(data: memoryview, wanted: ByteRequest) -> memoryview:
     match wanted:
         case RangeByteRequest(start, end):
@@ -148,3 +169,21 @@ def remote_store(array_or_group: Any) -> RemoteStore | None:
     """Return the bucket's store behind an open array or group, None where it lies on a disk."""
     store = array_or_group.store
     return store if isinstance(store, RemoteStore) else None
+
+
+def ask_ahead(group: zarr.Group, names: Iterable[str], *, listed: Iterable[str] = ()) -> None:
+    """Ask a bucket for the metadata of arrays that are to be opened one after another, all at once.
+
+    Parameters
+    ----------
+    group
+        Of the arrays; on a disk nothing is done.
+    names
+        Arrays to be opened, whether or not there are such.
+    listed
+        Those of them whose stored objects are to be looked at as well.
+    """
+    remote = remote_store(group)
+    if remote is not None:
+        documents = ("zarr.json",) if group.metadata.zarr_format == 3 else (".zarray", ".zattrs", ".zgroup")
+        remote.ask_ahead([f"{name}/{document}" for name in names for document in documents], listed)
