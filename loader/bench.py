@@ -19,6 +19,7 @@ from headrace.loader.batch import Batch
 from headrace.loader.shuffle_quality import measure_quality
 from headrace.loader.utilization import UtilizationSampler
 from headrace.loader.window_loader import WindowLoader
+from headrace.objects.counts import request_counts
 
 Step = Callable[[Batch], None]
 """Work on one batch; returns when it is done, but for what a GPU still computes."""
@@ -42,6 +43,9 @@ class BenchResult:
         Batches and windows served.
     bytes_read, chunks_read
         Stored bytes and store chunks read meanwhile.
+    storage_requests, storage_retries, storage_throttles
+        Sent to object storage from before the loader was made; those of them sent again after a fault; answers that
+        asked for fewer. 0 for stores on a disk.
     read_amplification
         Chunks read by chunks that the split needs: 1 when each was read once, less when some were not read yet.
     spill_bytes
@@ -65,6 +69,9 @@ class BenchResult:
     windows: int
     bytes_read: int
     chunks_read: int
+    storage_requests: int
+    storage_retries: int
+    storage_throttles: int
     read_amplification: float
     spill_bytes: int
     peak_rss_bytes: int
@@ -94,7 +101,7 @@ def run_bench(
     make_step
         Makes the work on a batch; None does nothing.
     """
-    started = time.perf_counter()
+    started, before = time.perf_counter(), request_counts()
     with open_loader() as loader:
         opened = time.perf_counter() - started
         quality = measure_quality(loader)
@@ -102,6 +109,7 @@ def run_bench(
         on_gpu = loader.device.type == "cuda"
         with UtilizationSampler.of(loader.device) as sampler:
             times = _serve(loader, steps, step, drain=_drain_gpu if on_gpu else None)
+        asked = request_counts() - before
         return BenchResult(
             samples_per_second=times.windows / (times.wait_seconds + times.compute_seconds),
             avg_dataloader_wait_seconds=times.wait_seconds / steps,
@@ -112,6 +120,9 @@ def run_bench(
             windows=times.windows,
             bytes_read=loader.bytes_read,
             chunks_read=loader.chunks_read,
+            storage_requests=asked.requests,
+            storage_retries=asked.retries,
+            storage_throttles=asked.throttles,
             read_amplification=loader.read_amplification,
             spill_bytes=loader.spill_nbytes,
             peak_rss_bytes=peak_rss_nbytes(),

@@ -88,6 +88,7 @@ def _reading(row: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     settings = row["settings"]
     where = "split stays in memory" if row["resident"] else "decoded rows on disk"
     return [
+        *_asked(row),
         ("read from the store", human_nbytes(row["bytes_read"]), f"{row['chunks_read']:,} chunks"),
         ("read amplification", f"{row['read_amplification']:.2f}", "chunks read by chunks needed; 1 is each once"),
         (
@@ -109,3 +110,11 @@ def _seconds(value: float) -> str:
     if value < 1e-3:
         return f"{value * 1e6:.0f} µs"
     return f"{value * 1e3:.1f} ms" if value < 1 else f"{value:.2f} s"
+
+
+def _asked(row: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return a line on object storage, if it was asked at all."""
+    if not row["storage_requests"]:
+        return []
+    more = f"{row['storage_retries']:,} sent again, {row['storage_throttles']:,} answers asked for fewer"
+    return [("requests to object storage", f"{row['storage_requests']:,}", more)]

@@ -31,4 +31,4 @@ def request_pool(storage: StorageConfig) -> ThreadPoolExecutor:
 
 @lru_cache(maxsize=4)
 def _pool(wanted: int, storage: StorageConfig, process: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=concurrency(storage), thread_name_prefix="headrace-s3")
+    return ThreadPoolExecutor(max_workers=concurrency(storage), thread_name_prefix="s3-request")
