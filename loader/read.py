@@ -91,8 +91,9 @@ class GroupReader:
             executor.submit(ledger.seal)
 
     def new_pass(self) -> None:
-        """Remember which reads an earlier pass left under way: if one of them fails, the new pass reads again."""
+        """Read again what failed in an earlier pass, or is left under way and fails yet: it may go well now."""
         with self._lock:
+            self._futures = {number: read for number, read in self._futures.items() if not _failed(read)}
             self._left_over = {number for number, read in self._futures.items() if not read.done()}
 
     def groups_of(
@@ -110,13 +111,13 @@ class GroupReader:
     def start(self, numbers: Iterable[int]) -> list[Future[None]]:
         """Begin reading those groups that are not read yet, in their order, and return what to wait for.
 
-        A read that failed is tried again: what was in its way may be gone when the epoch is served once more.
+        A read that failed is tried again by the next pass only: several rounds of this one may wait for it.
         """
         found = []
         with self._lock:
             for number in numbers:
                 earlier = self._futures.get(number)
-                if earlier is None or _failed(earlier):
+                if earlier is None:
                     self._futures[number] = self._submit(number)
                 elif number in self._left_over:
                     self._left_over.discard(number)

@@ -5,9 +5,11 @@ import pytest
 import headrace
 from build_here import build_here
 from cloud_joint import epoch_bytes
+from cloud_project import write_cloud_project
+from command_line import run_headrace
 from fault_proxy import FaultProxy
 from fault_rules import Fault, Rule
-from headrace.schemas.errors import ReadError, SourceError, StaleIndexError
+from headrace.schemas.errors import ReadError, SourceError, StaleIndexError, StorageError
 from indexing import table_bytes
 
 PASSING: list[Fault] = [
@@ -94,3 +96,31 @@ def test_a_bucket_that_denies_what_does_not_exist_proves_nothing_absent(cloud, p
     victim.unlink()
     with pytest.raises(ReadError, match=r"(?s)rain/c/0/0.*403"):
         epoch_bytes(tmp_path / "whole")
+
+
+def test_the_summary_of_a_build_counts_what_was_sent_again(bucket, proxy, tmp_path):
+    """D1, D2."""
+    config = write_cloud_project(bucket, tmp_path, bucket.server.storage(endpoint_url=proxy.url))
+    proxy.use(Rule(fault="slow_down", key=r"rain/\d", attempts=1), Rule(fault="reset_before", key="flow", attempts=1))
+    outcome = run_headrace("build-index", config, "--out", tmp_path / "index")
+    assert outcome.code == 0, outcome.err
+    faults = [e.fault for e in proxy.exchanges if e.fault]
+    assert faults.count("slow_down") > 3
+    assert faults.count("reset_before") > 3
+    said = " ".join((outcome.out + outcome.err).split())
+    throttled = faults.count("slow_down")
+    assert f"{len(proxy.exchanges)} requests" in said, said
+    assert f"{len(faults)} sent again" in said, said
+    assert f"{throttled} answers asked for fewer" in said, said
+
+
+@pytest.mark.parametrize("phase", ["build", "epoch"])
+def test_a_chunk_that_is_never_answered_ends_at_the_deadline(cloud, proxy, tmp_path, phase):
+    """D3: one dead chunk ends the work with its name, after `timeout_seconds` and what one try takes."""
+    impatient = cloud.reached(timeout_seconds=1.5, max_retries=100).config
+    if phase == "epoch":
+        build_here(impatient, tmp_path / "index")
+    proxy.use(Rule(fault="silent", key=r"rain/c/1/1$", seconds=60))
+    with pytest.raises(StorageError, match=r"(?s)rain/c/1/1.*no answer in time \([2-4] tries in [12] s\)"):
+        build_here(impatient, tmp_path / "index") if phase == "build" else epoch_bytes(tmp_path / "index")
+    assert len(proxy.asked("GET", r"rain/c/1/1$")) <= 4
