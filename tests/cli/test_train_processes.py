@@ -97,6 +97,7 @@ def test_two_ranks_train_the_model_of_one_with_the_same_global_batch(ran, name):
 
 def test_rank_0_alone_prints_and_writes(ran):
     first, second = ran[1]["two rmse, lstm"]
+    assert "10 batches of 2 × 16 an epoch" in first.out
     assert "on cpu, 2 processes" in first.out
     assert "Trained 2 epochs" in first.out
     assert "epoch 2/2" in first.err

@@ -142,8 +142,9 @@ def _unborn_taken_back(folder: RunFolder) -> Iterator[None]:
 def _headline(train: WindowLoader, valid: WindowLoader | None, folder: RunFolder, where: object) -> str:
     basins = " + ".join(f"{len(ids)} of {name}" for name, ids in zip(train.dataset_ids, train.basin_ids, strict=True))
     validation = "no validation period" if valid is None else f"validation on {valid.num_windows:,}"
+    size = train.batch_size if train.world_size == 1 else f"{train.world_size} × {train.batch_size}"
     return (
-        f"Training on {train.num_windows:,} windows (basins: {basins}), {len(train):,} batches of {train.batch_size} "
+        f"Training on {train.num_windows:,} windows (basins: {basins}), {len(train):,} batches of {size} "
         f"an epoch, {validation}, on {where}, into {folder.path}"
     )
 
