@@ -127,7 +127,7 @@ def test_a_record_that_starts_late_in_a_calendar_of_its_own(tmp_path):
 
 def test_a_long_table_is_cut_and_says_so(built):
     out = run_headrace("inspect", built / "index", "windows", "--limit", "2").out
-    assert re.search(r"\d+ more rows of \d+", out)
+    assert re.search(r"\d+ more of \d+ rows", out)
     assert "--limit 0 shows all" in out
 
 
@@ -196,6 +196,7 @@ def test_statistics_of_single_basins(built):
     ("arguments", "words"),
     [
         (("gaps", "--basin", "1001500"), ["no such basin", "did you mean 01001500?", "01000500, 01001500"]),
+        (("gaps", "--basin", "0100250O"), ["no such basin", "did you mean 01002500?"]),
         (("gaps", "--basin", "21", "--dataset", "one"), ["no such basin", "--basin"]),
         (("gaps", "--variable", "precipitaton"), ["no such variable", "did you mean precipitation?"]),
         (("windows", "--split", "training"), ["no such split", "did you mean train?"]),

@@ -50,7 +50,7 @@ def test_a_query_can_come_from_standard_input(built, monkeypatch):
 
 def test_tables_are_cut_and_other_formats_are_not(built):
     query = "select * from range(7) as t(number)"
-    assert "4 more rows of 7" in run_headrace("sql", built / "index", query, "--limit", "3").out
+    assert "4 more of 7 rows" in run_headrace("sql", built / "index", query, "--limit", "3").out
     assert len(run_headrace("sql", built / "index", query, "--limit", "3", "--format", "csv").out.splitlines()) == 8
 
 

@@ -90,5 +90,5 @@ def test_plans_keep_their_lines(built):
 
 def test_rows_beyond_the_limit_are_counted(monkeypatch):
     out = shown(monkeypatch, pa.table({"n": range(200_000)}), limit=3)
-    assert "199,997 more rows of 200,000" in out
+    assert "199,997 more of 200,000 rows" in out
     assert sum(line.startswith("│") for line in out.splitlines()) == 3

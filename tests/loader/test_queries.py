@@ -1,5 +1,8 @@
 """Rows of a query come batch by batch, do not keep others from asking, and fail in DuckDB's own words."""
 
+import subprocess
+import sys
+
 import pytest
 
 import headrace
@@ -61,3 +64,12 @@ def test_parameters_are_bound_and_views_are_there(index):
         assert index.sql(f"from {name}").num_columns > 1
     months = index.sql("select year, month, start, stop from months").to_pylist()
     assert [tuple(row.values()) for row in months] == [(2000, 1, 0, 31), (2000, 2, 31, 50)]
+
+
+def test_looking_at_an_index_costs_no_pytorch(index):
+    code = (
+        "import sys, headrace; index = headrace.open_index(sys.argv[1]); index.summary(); index.sql('from gaps'); "
+        "assert not {'torch', 'dask', 'matplotlib', 'xarray'} & set(sys.modules); "
+        "import headrace.loader as loader; assert all(getattr(loader, name) for name in loader.__all__)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(index.path)], check=True)

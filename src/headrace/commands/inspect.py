@@ -124,7 +124,7 @@ def inspect_command(
         known, wanted = filters.bind(index), set(re.findall(r"\$(\w+)", text))
         times = StepTimes(index) if chosen.times else None
         rows = index.sql_reader(text, **{name: known[name] for name in wanted})
-        write_rows(rows if times is None else times.put_into(rows), target, title=chosen.title)
+        write_rows(rows, target, title=chosen.title, convert=times)
 
 
 def _query_of(topic: str, *, by_basin: bool) -> str:

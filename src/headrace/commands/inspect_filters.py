@@ -99,7 +99,8 @@ def _check_basins(names: Sequence[str], datasets: Sequence[str], index: Index) -
 
 
 def _unknown(kind: str, flag: str, name: str, known: Sequence[str], index: Index) -> ConfigError:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    same = [other for other in known if other.lstrip("0") == name.lstrip("0")]  # a number where the id is text
+    near = same or difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     listed = ", ".join(known[:_LISTED])
     more = f" and {len(known) - _LISTED:,} more" if len(known) > _LISTED else ""
     return ConfigError(

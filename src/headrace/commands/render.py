@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from decimal import Decimal
 from typing import IO, Any
@@ -19,9 +19,16 @@ from headrace.commands.table_layout import Column, Layout, header_lines, lay_out
 from headrace.commands.terminal import WIDTH, make_console
 from headrace.trainer.run_folder import replacing
 
+Convert = Callable[[pa.RecordBatch], pa.RecordBatch]
+
 
 def write_rows(
-    rows: pa.RecordBatchReader, target: RowTarget, *, title: str | None = None, since: float | None = None
+    rows: pa.RecordBatchReader,
+    target: RowTarget,
+    *,
+    title: str | None = None,
+    since: float | None = None,
+    convert: Convert | None = None,
 ) -> None:
     """Write all rows.
 
@@ -35,14 +42,16 @@ def write_rows(
         Headline of a table.
     since
         ``time.perf_counter()`` when the query began: a table ends with how long it took.
+    convert
+        Makes of rows what is written of them; a table asks it only for those that it shows.
     """
     if target.form == "table":
         with _opened(target) as stream:
             console = make_console() if target.path is None else Console(file=stream, width=WIDTH)
-            num_rows = _write_table(rows, console, target.limit, title, since)
+            num_rows = _write_table(rows, console, target.limit, title, since, convert)
     else:
         with _opened(target) as stream:
-            num_rows = WRITERS[target.form](rows, stream)
+            num_rows = WRITERS[target.form](rows if convert is None else _converted(rows, convert), stream)
     if target.path is not None:
         click.echo(f"{_rows(num_rows)} written to {target.path}", err=True)
 
@@ -66,7 +75,12 @@ def _opened(target: RowTarget) -> Iterator[IO[Any]]:
 
 
 def _write_table(
-    rows: pa.RecordBatchReader, console: Console, limit: int, title: str | None, since: float | None
+    rows: pa.RecordBatchReader,
+    console: Console,
+    limit: int,
+    title: str | None,
+    since: float | None,
+    convert: Convert | None,
 ) -> int:
     if not rows.schema.names:
         return 0  # a statement that answers nothing
@@ -79,7 +93,8 @@ def _write_table(
             kept.append(wanted)
             num_kept += wanted.num_rows
     took = None if since is None else time.perf_counter() - since
-    shown = pa.Table.from_batches(kept, rows.schema)
+    kept = kept or [_no_row(rows.schema)]
+    shown = pa.Table.from_batches(kept if convert is None else map(convert, kept))
     columns = [
         Column(name=one_line(field.name), cells=tuple(map(_cell, values.to_pylist())), numeric=is_number(field.type))
         for field, values in zip(shown.schema, shown.columns, strict=True)
@@ -94,6 +109,14 @@ def _write_table(
     for note in _notes(columns, layout, num_kept, num_rows, took):
         console.print(note, highlight=False, markup=False)
     return num_rows
+
+
+def _converted(rows: pa.RecordBatchReader, convert: Convert) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(convert(_no_row(rows.schema)).schema, map(convert, rows))
+
+
+def _no_row(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def _grid(columns: list[Column], layout: Layout) -> Table:
@@ -127,7 +150,7 @@ def _notes(columns: list[Column], layout: Layout, num_kept: int, num_rows: int, 
         names = ", ".join(column.name for column in hidden)
         yield f"{len(hidden)} more column{'s' * (len(hidden) > 1)}: {names}"
     if num_kept < num_rows:
-        yield f"{num_rows - num_kept:,} more rows of {num_rows:,}: --limit 0 shows all, --csv FILE keeps them"
+        yield f"{num_rows - num_kept:,} more of {_rows(num_rows)}: --limit 0 shows all, --csv FILE keeps them"
     if took is not None:
         yield f"{_rows(num_rows)} in {_seconds(took)}"
 
