@@ -1,18 +1,39 @@
 """How often stored chunks are read in an epoch whose rounds keep nothing from one another."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headrace.loader.layout import Layout
-from headrace.loader.read_plan import OpenDataset
 from headrace.loader.schedule import EpochPlan
+from headrace.loader.sources import DatasetSource
 from headrace.loader.tiles import Tiles
-from headrace.schemas.grid import AxisGrid
+from headrace.schemas.grid import AxisGrid, ChunkGrid
 
 
-def reads_per_chunk(plan: EpochPlan, tiles: Tiles, layout: Layout, datasets: Sequence[OpenDataset]) -> float:
+class HasGrid(Protocol):
+    """An array, open or only known by the index."""
+
+    @property
+    def grid(self) -> ChunkGrid:
+        """How it is cut."""
+
+
+class ReadFrom(Protocol):
+    """A data set and the arrays that it is read from."""
+
+    @property
+    def source(self) -> DatasetSource:
+        """The data set."""
+
+    @property
+    def arrays(self) -> Sequence[HasGrid]:
+        """Its arrays over time."""
+
+
+def reads_per_chunk(plan: EpochPlan, tiles: Tiles, layout: Layout, datasets: Sequence[ReadFrom]) -> float:
     """Return chunk reads of an epoch over distinct chunks read, from arithmetic alone; absent chunks count too."""
     in_round = np.repeat(np.arange(plan.num_rounds), np.diff(plan.round_cuts))
     slot = tiles.slot[plan.tile_order]

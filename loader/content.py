@@ -73,11 +73,9 @@ def load_content(index: Index, spec: ServeSpec) -> Content:
     """
     config = index.config
     inputs, targets, constants = (list(config.names(role)) for role in ("input", "target", "static"))
-    masks = _with_masks(index, spec)
+    masks = has_masks(index, spec)
     sources = load_sources(index, spec.dataset_ids)
-    windows = load_windows(index, spec)
-    if windows.total == 0:
-        raise ConfigError(_no_window(spec.split, index))
+    windows = some_windows(index, spec)
     layout = lay_out(windows, spec.window.length)
     ids = list(spec.dataset_ids)
     served = _statistics_basins(sources, spec)
@@ -100,6 +98,14 @@ def load_content(index: Index, spec: ServeSpec) -> Content:
     )
 
 
+def some_windows(index: Index, spec: ServeSpec) -> Windows:
+    """Return the windows of a request; raise :class:`ConfigError` where there is none."""
+    windows = load_windows(index, spec)
+    if windows.total == 0:
+        raise ConfigError(_no_window(spec.split, index))
+    return windows
+
+
 def _statistics_basins(sources: Sequence[DatasetSource], spec: ServeSpec) -> list[NDArray[np.bool_]]:
     """Return whose training period the statistics cover: the chosen training basins, or all where none is chosen.
 
@@ -110,8 +116,8 @@ def _statistics_basins(sources: Sequence[DatasetSource], spec: ServeSpec) -> lis
     return chosen if any(c.any() for c in chosen) else training
 
 
-def _with_masks(index: Index, spec: ServeSpec) -> bool:
-    """Mask columns exist for all inputs as soon as one input of one data set asks for them."""
+def has_masks(index: Index, spec: ServeSpec) -> bool:
+    """Return whether a mask follows for every input, as it does once one input of one data set asks for it."""
     variables = [v for d in spec.dataset_ids for v in index.config.variables_of(d, "input").values()]
     policies = {v.missing_policy or spec.missing.missing_policy for v in variables} | {spec.missing.missing_policy}
     return "fill_and_mask" in policies

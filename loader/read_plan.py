@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.loader.amplification import ReadFrom
 from headrace.loader.layout import Layout
 from headrace.loader.placement import Placement
 from headrace.loader.sources import DatasetSource, SourceVariable
@@ -104,7 +105,7 @@ def open_dataset(source: DatasetSource) -> OpenDataset:
     return OpenDataset(source=source, variables=variables, arrays=tuple(arrays), columns=columns)
 
 
-def slot_columns(datasets: Sequence[OpenDataset], layout: Layout) -> NDArray[np.int64]:
+def slot_columns(datasets: Sequence[ReadFrom], layout: Layout) -> NDArray[np.int64]:
     """Return which basin chunk of which data set each slot is read from: ``data set << 32 | chunk``, int64 [slots].
 
     With several grids the one with the longest basin chunks counts.

@@ -8,6 +8,7 @@ import pytest
 
 from build_here import build_here
 from headrace.loader import open_index
+from headrace.loader.read_forecast import forecast_reads
 from headrace.report.index_page import index_page
 from html_text import elements_of, table_rows
 from report_folders import ATTACK, UNIT
@@ -85,6 +86,16 @@ def test_chunks_are_those_of_the_store(pages):
     # A window of 30 steps touches 1 + 29 / 200 chunks of 2 basins on average: 2 × 229 values for 30.
     assert rows["flow"][1:4] == ["2 × 200", "12", "–"]
     assert rows["flow"][5:] == ["17.5 kB", "1.6 kB", "15.3 ×"]
+
+
+def test_smaller_budgets_cost_what_the_loader_forecasts(pages):
+    html = text_of(pages.index_page)
+    with open_index(pages.index) as index:
+        forecast = forecast_reads(index, "train", [1 / 2, 1 / 4, 1 / 8], num_pools=2)
+    rows = table_rows(html, "An epoch under smaller budgets")[1:]
+    assert [row[2] for row in rows] == [str(budget.num_rounds) for budget in forecast.budgets]
+    assert [row[4] for row in rows] == [f"{budget.reads_per_chunk:.3g}" for budget in forecast.budgets]
+    assert f"takes {forecast.decoded_nbytes / 1000:.3g} kB of memory decoded" in html
 
 
 def test_names_from_stores_are_text_and_nothing_else(pages):

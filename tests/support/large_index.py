@@ -11,6 +11,7 @@ from headrace.indexer.write import write_index
 from headrace.schemas.config_io import parse_config
 from headrace.schemas.tables import TABLES
 from headrace.schemas.time_axis import Segment, TimeAxis
+from headrace.schemas.variables import DecodeRule, rule_to_json
 from headrace.schemas.views import views_sql
 
 INPUTS = ("precipitation", "temperature_max", "temperature_min", "solar_radiation")
@@ -107,7 +108,7 @@ def _variables() -> Mapping[str, Any]:
         model_fill_value=[0.0] * number, dtype=["float32"] * number, dims=["basin,time"] * number,
         chunk_shape=[f"{CHUNK_BASINS},{CHUNK_STEPS}"] * number, shard_shape=[""] * number, present=[True] * number,
         position=np.arange(number), missing_rule=["NaN"] * number, decode_digest=[""] * number,
-        decode_rule=["{}"] * number,
+        decode_rule=[rule_to_json(DecodeRule())] * number,
     )  # fmt: skip
 
 

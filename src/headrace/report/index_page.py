@@ -10,6 +10,7 @@ from headrace.report.heat_map import NUM_LEVELS
 from headrace.report.overview import dataset_table, make_cards, read_datasets
 from headrace.report.page import place_name, render
 from headrace.report.questions import ask
+from headrace.report.reading import reading
 from headrace.report.statistics import variable_sections
 from headrace.report.window_counts import REASONS, split_bars
 
@@ -38,5 +39,6 @@ def index_page(index: Index) -> str:
         variables=list(variable_sections(index, datasets, series)),
         chunks=list(chunk_sections(index, datasets)),
         states=STATES,
+        reading=reading(index),
         basins=basin_list(index, datasets),
     )
