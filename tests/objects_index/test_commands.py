@@ -55,13 +55,9 @@ def test_train_builds_the_index_there_and_everything_after_reads_it_there(projec
     assert "Trained 2 epochs" in resumed
     assert f"index        {url}\n" in resumed
     ran("evaluate", "run", "--split", "test")
-    scores = project / "run" / "evaluation" / "test" / "metrics.csv"
-    there = scores.read_bytes()
-
+    assert "basin,one," in (project / "run" / "evaluation" / "test" / "metrics.csv").read_text()
     ran("build-index", "project.yml", "--out", "local")
     assert table_bytes(bucket.path / "indexes" / "one") == table_bytes(project / "local")
-    ran("evaluate", "run", "--split", "test", "--index", "local")
-    assert scores.read_bytes() == there
     assert sorted(p.name for p in project.iterdir() if p.is_dir() and not p.name.endswith(".zarr")) == ["local", "run"]
 
 
@@ -95,12 +91,6 @@ def test_inspect_sql_report_check_and_bench_read_it(project, url, bucket):
     stale = run_headrace("check", "--index", url, *reach(bucket))
     assert stale.code == 4
     assert f"headrace build-index CONFIG --out {url}" in stale.err
-
-
-def test_the_environment_alone_says_how_it_is_reached(project, url, bucket, monkeypatch):
-    ran("build-index", "project.yml", "--out", url)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", bucket.server.endpoint)
-    assert "one" in ran("inspect", url)
 
 
 def test_hydro_setting_alone_says_how_it_is_reached(project, url, bucket, monkeypatch):

@@ -44,8 +44,16 @@ def test_an_index_built_and_read_under_faults_equals_a_local_one(settings, joint
     assert sum(bool(exchange.fault) for exchange in proxy.exchanges) > 2
 
 
-@pytest.mark.parametrize("fault", ["denied", "server_error", "cut_relabelled"])
-@pytest.mark.parametrize("key", [r"manifest\.json", r"datasets\.parquet", r"windows\.parquet"])
+@pytest.mark.parametrize(
+    ("fault", "key"),
+    [
+        ("denied", r"manifest\.json"),
+        ("cut_relabelled", r"manifest\.json"),
+        ("server_error", r"datasets\.parquet"),
+        ("denied", r"windows\.parquet"),
+        ("cut_relabelled", r"windows\.parquet"),
+    ],
+)
 def test_what_cannot_be_had_whole_is_an_error(joint, bucket, proxy, fault, key):
     url = bucket.upload(joint.index, "i")
     proxy.use(Rule(fault=fault, key=key, methods=("GET",)))

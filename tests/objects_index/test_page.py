@@ -24,7 +24,7 @@ def indexes(bucket) -> Bucket:
 
 
 def test_commands_and_examples_run(indexes, tmp_path, monkeypatch):
-    """The command `train` with a URL is run by test_commands.py."""
+    """The environment alone says how the index is reached; `train` with a URL is run by test_commands.py."""
     project = write_project(tmp_path).rename(tmp_path / "basins.yml")
     monkeypatch.setenv("AWS_ENDPOINT_URL", indexes.server.endpoint)
     commands = [shlex.split(line)[1:] for line in re.findall(r"^    (headrace .*)$", PAGE, flags=re.MULTILINE)]
