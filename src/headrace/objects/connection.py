@@ -84,12 +84,16 @@ def connect(bucket: str, storage: StorageConfig) -> "tuple[S3Store, Address, Cre
 
     credentials = find_credentials(storage, f"s3://{bucket}")
     address = resolve(bucket, storage, None if credentials is None else credentials.region)
-    signing: dict[str, Any] = {"skip_signature": True} if credentials is None else {"credential_provider": credentials}
+    # The library would take every AWS_ variable that is left open.
+    signing: dict[str, Any] = {"skip_signature": credentials is None}
+    if credentials is not None:
+        signing["credential_provider"] = credentials
     # An answer may take as long as it keeps coming: only silence ends it.
     silence = timedelta(seconds=max(storage.timeout_seconds / 3, 0.5))
     store = S3Store(
         bucket,
         endpoint=address.endpoint,
+        aws_endpoint_url_s3=address.endpoint,  # else the environment's would come before the one above
         region=address.region,
         virtual_hosted_style_request=address.virtual,
         disable_bulk_delete=True,  # not every server has it, or signs it alike
