@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from headrace.objects import is_remote, parse_location
+from headrace.schemas.errors import ConfigError, describe
 
 IndexPath = Path | str
 """A folder as Path, or an ``s3://`` URL as text: a Path would swallow one of its slashes."""
@@ -21,8 +22,18 @@ def index_path(given: str | Path, *, where: str = "") -> IndexPath:
     Raises
     ------
     ConfigError
-        The URL is of something else than an S3 bucket.
+        The URL is of something else than an S3 bucket, or was made a Path.
     """
+    if isinstance(given, Path) and given.parts[:1] == ("s3:",):
+        raise ConfigError(
+            describe(
+                "URL was made a Path, which joins its slashes",
+                where=str(given),
+                expected="the URL as text",
+                got=repr(given),
+                fix="leave out Path(…)",
+            )
+        )
     if isinstance(given, Path) or not is_remote(given):
         return Path(given)
     return parse_location(given, where=where).url

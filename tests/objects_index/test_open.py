@@ -234,10 +234,10 @@ def test_a_full_disk_is_said_in_words(url, bucket, monkeypatch, private):
     assert "No space left on device" in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["gs://bucket/index", "s3://", "http://host/index"])
-def test_other_urls_are_configuration_errors(text):
-    with pytest.raises(ConfigError):
-        headrace.open_index(text)
+@pytest.mark.parametrize("place", ["gs://bucket/index", "s3://", "http://host/index", Path("s3://bucket/index")])
+def test_other_urls_and_urls_as_paths_are_configuration_errors(place):
+    with pytest.raises(ConfigError, match=r"scheme is not supported|cannot be read|made a Path"):
+        headrace.open_index(place)
 
 
 def test_every_query_of_the_package_fetches_what_it_reads():
