@@ -57,6 +57,15 @@ def test_tab_reaches_every_control_in_its_order_and_shows_where_it_is(browser, p
         assert all(outline != "none" for _, _, outline in stops)
 
 
+def test_wide_tables_are_reached_by_tab_and_others_are_not(browser, pages):
+    reached = """Array.from(document.querySelectorAll(".scroll"), (el) => [el.scrollWidth > el.clientWidth, el.tabIndex,
+    el.getAttribute("aria-label")])"""
+    with browser.open(pages.index_page, width=PHONE) as tab:
+        found = tab.run(reached)
+    assert {wide for wide, _, _ in found} == {True, False}
+    assert all((place == 0 and bool(label)) == wide for wide, place, label in found)
+
+
 def test_a_map_is_read_by_the_arrow_keys(browser, pages):
     with browser.open(pages.index_page, width=DESKTOP) as tab:
         tab.run('document.querySelector("[data-map]").focus()')

@@ -40,6 +40,14 @@ def test_what_is_neither_index_nor_run_is_said(pages, tmp_path):
     assert not (tmp_path / "x.html").exists()
 
 
+def test_of_several_seeds_one_has_to_be_named(tmp_path):
+    (tmp_path / "runs" / "seed-3" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "runs" / "seeds.json").write_text("{}")
+    outcome = run_headrace("report", tmp_path / "runs", "--out", tmp_path / "x.html")
+    assert outcome.code == 2
+    assert "seed-3" in outcome.err
+
+
 def test_an_index_option_is_for_runs(pages, tmp_path):
     outcome = run_headrace("report", pages.index, "--index", pages.index, "--out", tmp_path / "x.html")
     assert outcome.code == 2

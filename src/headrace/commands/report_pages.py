@@ -13,7 +13,7 @@ from headrace.report.run_page import run_page
 from headrace.schemas.errors import ConfigError, HeadraceError, describe
 from headrace.schemas.manifest import MANIFEST_NAME, PARTS_FOLDER
 from headrace.schemas.storage_config import StorageConfig
-from headrace.trainer.run_folder import RunFolder, replacing
+from headrace.trainer.run_folder import SEEDS_NAME, RunFolder, replacing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def report_of(
         The index is not there, or damaged.
     """
     _refuse_other_file(out)
-    if isinstance(place, Path) and (place / "checkpoints").is_dir():
+    if isinstance(place, Path) and any((place / name).exists() for name in ("checkpoints", SEEDS_NAME)):
         what, text = "run", _of_run(RunFolder.open(place), out, index_folder)
     else:
         _refuse_other_folder(place)

@@ -53,6 +53,23 @@
   }
   document.querySelectorAll("[data-map]").forEach(prepare);
 
+  // Tables wider than the page: reached by Tab, moved by the arrow keys, named by their captions.
+  const scrolled = document.querySelectorAll(".scroll");
+  function mark() {
+    scrolled.forEach(function (place) {
+      if (place.scrollWidth > place.clientWidth) {
+        place.tabIndex = 0;
+        place.setAttribute("role", "region");
+        place.setAttribute("aria-label", place.querySelector("caption").textContent);
+      } else {
+        ["tabindex", "role", "aria-label"].forEach(function (name) { place.removeAttribute(name); });
+      }
+    });
+  }
+  mark();
+  window.addEventListener("resize", mark);
+  document.addEventListener("toggle", mark, true);
+
   // Long tables: look for rows by a part of their first two cells.
   const MOST = 50;
   function line(cells) {
