@@ -65,9 +65,17 @@ def refused(outcome: Outcome, *said: str, code: int = 3) -> None:
     assert all(int(seconds) <= 6 for seconds in waited)
 
 
-def test_the_project_is_fine_as_it_is(bucket, tmp_path):
+def test_a_project_that_is_right_says_how_its_stores_are_reached(bucket, tmp_path):
+    """D4: what configuration and environment come to, without a secret."""
     outcome = check(bucket, tmp_path)
     assert outcome.code == 0, outcome.out + outcome.err
+    assert (
+        f"- {bucket.url} at {bucket.server.endpoint} (bucket in the path, region us-east-1), with credentials from the "
+        "environment (AWS_ACCESS_KEY_ID), 64 requests at once\n"
+    ) in outcome.out
+    assert outcome.out.count(bucket.url) == 1
+    assert SECRET not in outcome.out
+    assert KEY not in outcome.out
 
 
 def test_nobody_listens(bucket, tmp_path):

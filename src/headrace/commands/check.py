@@ -10,6 +10,7 @@ from headrace.commands.index_argument import INDEX, storage_asked
 from headrace.commands.render import write_rows
 from headrace.commands.row_options import RowTarget
 from headrace.index_place import IndexPath
+from headrace.objects.ways import ways_to
 from headrace.schemas.config_io import load_config
 from headrace.schemas.errors import ConfigError, StaleIndexError, describe
 from headrace.schemas.storage_config import StorageConfig
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 
 HELP = """Check CONFIG, or the index in DIR, without writing anything.
 
-For a configuration every store is opened and everything that is wrong is listed at once. For an index, what changed in
-its stores since it was built is listed, and what a new build would read; --verify scans a sample of it again.
+For a configuration every store is opened and everything that is wrong is listed at once; of stores in buckets it says
+where requests go and where their credentials were found. For an index, what changed in its stores since it was built is
+listed, and what a new build would read; --verify scans a sample of it again.
 
 \b
 Example
@@ -66,7 +68,11 @@ def check_command(config: Path | None, directory: IndexPath | None, overrides: t
         assert config is not None
         from headrace.indexer.check import check_config
 
-        _print_datasets(check_config(load_config(config, overrides)))
+        settings = load_config(config, overrides)
+        _print_datasets(check_config(settings))
+        stores = (uri for d in settings.datasets.values() for uri in (d.timeseries, d.attributes) if uri is not None)
+        for way in ways_to(stores, settings.storage):
+            click.echo(f"- {way}")
         click.echo(f"{config} is right.")
     else:
         _check_index(directory, verify, storage_asked(overrides))
