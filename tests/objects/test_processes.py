@@ -4,9 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import obstore
 import pytest
 
+from fault_proxy import FaultProxy
+from fault_rules import Rule
 from headrace.objects import open_folder
+from headrace.schemas.errors import StorageError
 from s3_server import KEY, SECRET, Bucket
 
 MANY_READS = """
@@ -20,6 +24,15 @@ assert 64 < concurrency(storage) < 128, concurrency(storage)
 client = client_for(sys.argv[2], storage)
 reads = [client.submit("x") for _ in range(600)]
 assert all(read.result().data == b"123" for read in reads)
+"""
+
+ENDS_MEANWHILE = """
+import sys, time
+from headrace.objects.client import client_for
+from headrace.schemas.storage_config import StorageConfig
+client = client_for(sys.argv[2], StorageConfig(endpoint_url=sys.argv[1], max_retries=1000, timeout_seconds=600))
+reads = [client.submit("x") for _ in range(8)]
+time.sleep(1)
 """
 
 
@@ -52,3 +65,29 @@ def test_many_readers_keep_to_the_files_a_process_may_open(bucket: Bucket):
     command = [sys.executable, "-c", MANY_READS, bucket.server.endpoint, bucket.name]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_process_that_ends_does_not_wait_for_further_tries(bucket: Bucket):
+    """Its threads are waited for, so they must not go on as long as a request may be tried."""
+    (bucket.path / "x").write_bytes(b"123")
+    with FaultProxy(bucket.server.endpoint, [Rule(fault="slow_down", methods=("GET",))]) as proxy:
+        command = [sys.executable, "-c", ENDS_MEANWHILE, proxy.url, bucket.name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert len(proxy.asked("GET")) >= 8
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_listing_that_is_not_found_proves_nothing_absent(bucket: Bucket, monkeypatch):
+    """A3: nor is a write that is not found a write."""
+
+    def not_found(*_: object, **__: object) -> None:
+        raise FileNotFoundError("Server returned non-2xx status code: 404 Not Found: ")
+
+    for name in ("list", "put"):
+        monkeypatch.setattr(obstore, name, not_found)
+    folder = open_folder(bucket.url, bucket.storage)
+    with pytest.raises(StorageError, match="404"):
+        folder.names()
+    with pytest.raises(StorageError, match="404"):
+        folder.write("x", b"123")
+    assert folder.stat("x") is None

@@ -19,6 +19,9 @@ from headrace.objects.stat import ObjectStat
 from headrace.schemas.storage_config import StorageConfig
 
 T = TypeVar("T")
+_OF_ONE_OBJECT = ("GET", "HEAD", "DELETE")
+"""Requests to which "not found" is an answer."""
+_LOOK_SECONDS = 0.5
 _PAGE = 1000
 """Keys that a server lists in one answer."""
 
@@ -136,7 +139,9 @@ class S3Client:
                 return answer
             self._answered = self._answered or fault.answered
             if fault.kind is Kind.ABSENT:
-                return None
+                if action in _OF_ONE_OBJECT:
+                    return None
+                fault = replace(fault, kind=Kind.PERMANENT)  # a listing that is not found lists nothing as absent
             if (fault.kind is Kind.EXPIRED or (fault.perhaps_expired and credentials is not None)) and not renewed:
                 renewed = True
                 self._renew(store)
@@ -155,7 +160,14 @@ class S3Client:
                     seconds=retrying.elapsed,
                 )
             self._note(fault)
-            time.sleep(pause)
+            self._wait(pause)
+
+    def _wait(self, seconds: float) -> None:
+        """Pause before the next try; raises RuntimeError once the interpreter ends, which waits for its threads."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, _LOOK_SECONDS))
+            request_pool(self.storage).submit(int)
 
     def _note(self, fault: Fault) -> None:
         counter.add(retries=1, throttles=fault.kind is Kind.THROTTLED)
