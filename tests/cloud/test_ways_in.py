@@ -11,6 +11,7 @@ from fault_proxy import FaultProxy
 from headrace.objects import open_folder
 from headrace.objects.client import client_for
 from headrace.objects.connection import resolve
+from headrace.objects.ways import ways_to
 from headrace.objects.zarr_store import RemoteStore
 from headrace.open_store import open_group
 from headrace.schemas.errors import StorageError
@@ -36,6 +37,15 @@ OSS, MINIO = "https://s3.oss-cn-beijing.aliyuncs.com", "http://minio.example.tes
 def test_where_requests_go(bucket, storage, endpoint):
     """D4."""
     assert resolve("hydro", StorageConfig(**storage)).endpoint == endpoint
+
+
+def test_ways_are_told_once_for_each_bucket(bucket):
+    """D4, D6."""
+    stores = ["/disk/a.zarr", "s3://hydro/a.zarr", "s3://hydro/b.zarr"]
+    assert ways_to(stores, StorageConfig(anon=True, region="us-west-2", concurrency=8)) == [
+        "s3://hydro at https://hydro.s3.us-west-2.amazonaws.com (bucket in the host name, region us-west-2), "
+        "without credentials, 8 requests at once"
+    ]
 
 
 def test_a_bucket_in_the_host_name(bucket, tmp_path, monkeypatch):
