@@ -1,9 +1,12 @@
 """A run's folder is never shared by accident."""
 
+import re
+
 import pytest
 
 from headrace.schemas.errors import ConfigError
 from headrace.trainer.run_folder import EPOCH_COLUMNS, EpochRow, RunFolder, read_csv
+from tree import REPOSITORY
 
 
 def row(epoch, valid_loss=0.5):
@@ -44,3 +47,10 @@ def test_no_validation_is_an_empty_cell(tmp_path):
     assert tuple(rows[0]) == EPOCH_COLUMNS
     assert [r["valid_loss"] for r in rows] == ["", ""]
     assert float(rows[0]["train_loss"]) == 0.1
+
+
+def test_the_page_on_training_lists_the_columns_of_an_epoch():
+    page = (REPOSITORY / "docs" / "training.md").read_text(encoding="utf-8")
+    table = page.partition("a row per epoch in `metrics.csv`:")[2].partition("\n\n`--tensorboard`")[0]
+    cells = re.findall(r"^\| (`.*?`) \|", table, flags=re.MULTILINE)
+    assert [name for cell in cells for name in re.findall(r"\w+", cell)] == list(EPOCH_COLUMNS)
