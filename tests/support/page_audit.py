@@ -40,7 +40,7 @@ _AUDIT = r"""
     const down = axis.className === "y", [low, high] = down ? ["top", "bottom"] : ["left", "right"];
     boxes.sort((a, b) => a[0][low] - b[0][low]);
     for (let i = 1; i < boxes.length; i++) {
-      if (boxes[i][0][low] < boxes[i - 1][0][high] - 1) overlaps.push(`${boxes[i - 1][1]} | ${boxes[i][1]}`);
+      if (boxes[i][0][low] < boxes[i - 1][0][high] + 2) overlaps.push(`${boxes[i - 1][1]} | ${boxes[i][1]}`);
     }
   }
   const named = (el) => el.getAttribute("aria-label") || el.getAttribute("aria-labelledby");

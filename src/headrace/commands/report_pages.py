@@ -10,6 +10,7 @@ from headrace.report.index_page import index_page
 from headrace.report.numbers import size
 from headrace.report.page import GENERATOR
 from headrace.report.run_page import run_page
+from headrace.report.run_results import read_settings
 from headrace.schemas.errors import ConfigError, HeadraceError, describe
 from headrace.schemas.manifest import MANIFEST_NAME, PARTS_FOLDER
 from headrace.schemas.storage_config import StorageConfig
@@ -75,7 +76,8 @@ def _of_run(run: RunFolder, out: Path, index_folder: IndexPath | None) -> str:
     try:
         record = IndexRecord.read(run)
         place = record.path if index_folder is None else index_folder
-        with open_index(place) as index:
+        settings = read_settings(run)
+        with open_index(place, settings.storage if settings else None) as index:
             record.check(index)
             return run_page(run, out, index, f"Index {index.path}.")
     except HeadraceError as error:

@@ -102,8 +102,8 @@ def advise(costs: Sequence[ChunkCost]) -> list[Advice]:
     return [
         Advice(
             "Nothing to change",
-            f"{plural(objects, 'object')} of up to {size(largest.chunk_nbytes)} decoded are neither dear to open nor "
-            "to hold, and each is read once per epoch.",
+            f"{plural(objects, 'object')} of up to {size(largest.chunk_nbytes)} decoded: few enough to open, small "
+            "enough to hold, and each is read once per epoch.",
             change=False,
         )
     ]

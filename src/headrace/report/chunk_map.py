@@ -27,6 +27,7 @@ class ChunkSection:
     dataset_id: str
     table: DataTable
     advice: list[Advice]
+    states: list[tuple[str, str]]
     plots: list[Plot]
 
 
@@ -45,6 +46,7 @@ def chunk_sections(index: Index, datasets: Sequence[Dataset]) -> Iterator[ChunkS
             dataset_id=dataset.dataset_id,
             table=_table(costs, length),
             advice=advise(costs),
+            states=[state for state, n in zip(STATES, _without_data(costs), strict=True) if n],
             plots=[_map(index, row, cost, axis, side) for row, cost in zip(mine, costs, strict=True)],
         )
 
@@ -63,11 +65,15 @@ def _cost(row: Row, dataset: Dataset) -> ChunkCost:
     )
 
 
+def _without_data(costs: Sequence[ChunkCost]) -> tuple[int, int, int]:
+    """Return how many objects are in each of :data:`STATES`."""
+    return sum(c.absent for c in costs), sum(c.only_missing for c in costs), sum(c.unreadable for c in costs)
+
+
 def _table(costs: Sequence[ChunkCost], window_length: int) -> DataTable:
     rows = []
     for c in costs:
-        without_data = zip((c.absent, c.only_missing, c.unreadable), STATES, strict=True)
-        odd = [f"{count(n)} {name}" for n, (_, name) in without_data if n]
+        odd = [f"{count(n)} {name}" for n, (_, name) in zip(_without_data([c]), STATES, strict=True) if n]
         rows.append(
             (
                 c.variable,
@@ -109,7 +115,7 @@ def _map(index: Index, row: Row, cost: ChunkCost, axis: TimeAxis, side: int) -> 
         field,
         description=f"{parts}; the largest object has {size(largest)}, all have {size(cost.stored_nbytes)}.",
         x_ticks=_edge_ticks([_day(axis, step) for step in step_edges]),
-        y_ticks=_edge_ticks([count(n) for n in [*first, row["last_basin_chunk"] * cost.chunk_basins]], ends_only=True),
+        y_ticks=_edge_ticks([count(n) for n in [*first, row["last_row"]]], ends_only=True),
         y_label="store row",
         ramp="amount",
         unit=f"of the largest object ({size(largest)})",
@@ -126,5 +132,5 @@ def _day(axis: TimeAxis, step: int) -> str:
 def _edge_ticks(labels: Sequence[str], *, ends_only: bool = False) -> list[Tick]:
     """Return ticks at cell edges: all where they are few, else the ends."""
     number = len(labels) - 1
-    chosen = range(number + 1) if number <= 4 and not ends_only else (0, number)
+    chosen = range(number + 1) if number <= 2 and not ends_only else (0, number)
     return [Tick(round(100 * i / number, 2), labels[i], spare=0 < i < number) for i in chosen]

@@ -3,7 +3,7 @@
 from headrace import __version__
 from headrace.loader import Index
 from headrace.report.basin_list import basin_list
-from headrace.report.chunk_map import STATES, chunk_sections
+from headrace.report.chunk_map import chunk_sections
 from headrace.report.coverage import coverage_groups
 from headrace.report.findings import find_all
 from headrace.report.heat_map import NUM_LEVELS
@@ -38,7 +38,6 @@ def index_page(index: Index) -> str:
         reasons=list(REASONS.values()),
         variables=list(variable_sections(index, datasets, series)),
         chunks=list(chunk_sections(index, datasets)),
-        states=STATES,
         reading=reading(index),
         basins=basin_list(index, datasets),
     )

@@ -4,6 +4,7 @@ SELECT c.dataset_id, c.variable, any_value(v."array") AS array_name, any_value(v
        sum(stored_nbytes)::BIGINT AS stored_nbytes, max(stored_nbytes) AS largest_nbytes,
        sum(4 * (basin_stop - basin_start)::BIGINT * (time_stop - time_start))::BIGINT AS decoded_nbytes,
        max(basin_stop - basin_start) AS chunk_basins, max(time_stop - time_start) AS chunk_steps,
+       max(basin_stop) AS last_row,
        count(DISTINCT basin_chunk) AS basin_chunks, count(DISTINCT time_chunk) AS time_chunks,
        max(basin_chunk) + 1 AS last_basin_chunk, max(time_chunk) + 1 AS last_time_chunk
 FROM chunks AS c
