@@ -60,8 +60,7 @@ def test_data_sets_and_settings_can_be_chosen_on_the_command_line(command, tmp_p
     ("arguments", "expected"),
     [
         (("--datasets", "tow"), "did you mean two?"),
-        (("--source", "cloud"), "object stores are not supported by this version"),
-        (("--set", "storage.source=cloud"), "object stores are not supported by this version"),
+        (("--source", "cloud"), "a store does not lie where --source says"),
         (("--set", "window.strid=2"), "did you mean 'stride'?"),
         (("--workers", "1", "--scheduler", "tcp://x:1"), "--workers, --scheduler"),
         (("--workers", "0"), "0 is not in the range x>=1"),
