@@ -204,6 +204,7 @@ def test_statistics_of_single_basins(built):
         (("gaps", "--from", "1890", "--to", "1899"), ["no data set has a step", "one: 2000-01-01"]),
         (("gaps", "--from", "2000-03", "--to", "2000-02"), ["ends before it starts"]),
         (("gaps", "--from", "March"), ["date cannot be read", "--from"]),
+        (("gaps", "--basin", ""), ["--basin is empty"]),
         (("coverage", "--split", "train"), ["--split does not apply to coverage", "--variable"]),
     ],
 )

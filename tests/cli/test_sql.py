@@ -152,6 +152,16 @@ def test_places_that_rows_cannot_go_to_are_refused(built, monkeypatch, arguments
     assert (built / "index" / "windows.parquet").read_bytes() == before
 
 
+def test_a_type_that_parquet_lacks_is_named(built, tmp_path):
+    outcome = run_headrace(
+        "sql", built / "index", "select interval 3 days as span", "--parquet", tmp_path / "a.parquet"
+    )
+    assert outcome.code == 2
+    assert "span month_day_nano_interval" in outcome.err
+    assert list(tmp_path.iterdir()) == []
+    assert run_headrace("sql", built / "index", "select interval 3 days as i", "--format", "csv").out == "i\n3 days\n"
+
+
 def test_a_query_that_fails_while_rows_come_leaves_no_file(built, tmp_path):
     query = "select (case when range < 150000 then '1' else 'x' end)::int as a from range(200000)"
     outcome = run_headrace("sql", built / "index", query, "--csv", tmp_path / "a.csv")

@@ -1,6 +1,7 @@
 """A table never outgrows the terminal: numbers stay whole, texts lose what says least, rows become records."""
 
 import io
+from datetime import datetime
 
 import pyarrow as pa
 from hypothesis import given
@@ -28,7 +29,7 @@ def shown(monkeypatch, table, limit=0):
 )
 def test_columns_and_frame_fit_whatever_they_hold(columns, num_rows):
     laid = [
-        Column(name=name, cells=("9" * size if numeric else "w" * size,) * num_rows, numeric=numeric)
+        Column(name=name, cells=("9" * size if numeric else "w" * size,) * num_rows, whole=numeric)
         for name, numeric, size in columns
     ]
     layout = lay_out(laid, WIDTH)
@@ -37,7 +38,7 @@ def test_columns_and_frame_fit_whatever_they_hold(columns, num_rows):
     assert sum(layout.widths) + 3 * len(layout.widths) + 1 <= WIDTH
     for column, width in zip(laid, layout.widths, strict=False):
         assert width >= min(column.widest, 8)
-        assert not column.numeric or width >= column.widest
+        assert not column.whole or width >= column.widest
 
 
 @given(st.text(), st.integers(0, 30))
@@ -81,6 +82,16 @@ def test_markup_and_control_signs_are_shown_and_not_obeyed(monkeypatch):
     assert "[bold]a" in out
     assert "\\x1b[31mred\\x07" in out
     assert "\x1b[31mred" not in out
+
+
+def test_times_are_not_cut_and_intervals_are_words(monkeypatch):
+    night = datetime(2000, 1, 1, 23, 59)
+    texts = {f"text_{i}": ["potential_evapotranspiration"] * 9 for i in range(5)}
+    out = shown(monkeypatch, pa.table({"at": [night] * 9, **texts}))
+    assert out.count("2000-01-01 23:59:00") == 9
+    assert max(len(line) for line in out.splitlines()) <= WIDTH
+    spans = pa.array([pa.MonthDayNano([1, 3, 500_000_000]), pa.MonthDayNano([0, 0, 0])], pa.month_day_nano_interval())
+    assert "1 months 3 days 0.5 s" in shown(monkeypatch, pa.table({"span": spans}))
 
 
 def test_plans_keep_their_lines(built):

@@ -104,6 +104,7 @@ def inspect_command(
     """
     given = {"dataset": dataset, "basin": basin, "variable": variable, "split": split, "from": first, "to": last}
     _refuse_idle(topic, [name for name, value in given.items() if value is not None])
+    _refuse_empty([name for name, value in given.items() if value is not None and not value.strip(" ,")])
     target = row_target(directory, form=form, output=output, csv=csv, json=json, parquet=parquet, limit=limit)
     from headrace.commands.inspect_filters import Filters
     from headrace.commands.inspect_times import StepTimes
@@ -143,3 +144,9 @@ def _refuse_idle(topic: str, given: Sequence[str]) -> None:
     if idle:
         allowed = ", ".join(f"--{name}" for name in takes)
         raise click.UsageError(f"{' and '.join(idle)} does not apply to {topic}, which takes {allowed}")
+
+
+def _refuse_empty(given: Sequence[str]) -> None:
+    """Refuse a filter without a name, as an unset variable of a shell leaves it, rather than show everything."""
+    if given:
+        raise click.UsageError(f"--{given[0]} is empty: name something, or leave it out")

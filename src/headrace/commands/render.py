@@ -96,7 +96,12 @@ def _write_table(
     kept = kept or [_no_row(rows.schema)]
     shown = pa.Table.from_batches(kept if convert is None else map(convert, kept))
     columns = [
-        Column(name=one_line(field.name), cells=tuple(map(_cell, values.to_pylist())), numeric=is_number(field.type))
+        Column(
+            name=one_line(field.name),
+            cells=tuple(map(_cell, values.to_pylist())),
+            whole=is_number(field.type) or pa.types.is_temporal(field.type),
+            right=is_number(field.type),
+        )
         for field, values in zip(shown.schema, shown.columns, strict=True)
     ]
     layout = lay_out(columns, console.width)
@@ -124,7 +129,7 @@ def _grid(columns: list[Column], layout: Layout) -> Table:
     shown = columns[: len(layout.widths)]
     for column, width in zip(shown, layout.widths, strict=True):
         name = Text("\n".join(header_lines(column.name, width)))
-        grid.add_column(name, justify="right" if column.numeric else "left", width=width, no_wrap=True)
+        grid.add_column(name, justify="right" if column.right else "left", width=width, no_wrap=True)
     for cells in zip(*(column.cells for column in shown), strict=True):
         grid.add_row(*(Text(shorten(c, width)) for c, width in zip(cells, layout.widths, strict=True)))
     return grid
@@ -160,7 +165,7 @@ def _cell(value: object) -> str:
         return "–"
     if isinstance(value, float):
         return f"{value:.5g}"
-    if isinstance(value, Decimal):
+    if isinstance(value, Decimal | pa.MonthDayNano):
         return _cell(plain(value))
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}" if abs(value) >= 10_000 else str(value)

@@ -11,6 +11,8 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headrace.schemas.errors import ConfigError, describe
+
 Writer = Callable[[pa.RecordBatchReader, IO[Any]], int]
 """Writes all rows to a stream and returns their number."""
 
@@ -21,7 +23,7 @@ def write_csv(rows: pa.RecordBatchReader, out: IO[str]) -> int:
     writer.writerow(rows.schema.names)
     count = 0
     for values in _values(rows):
-        writer.writerow(["" if value is None else value for value in values])
+        writer.writerow(["" if value is None else _written(value) for value in values])
         count += 1
     return count
 
@@ -48,9 +50,27 @@ def write_markdown(rows: pa.RecordBatchReader, out: IO[str]) -> int:
 
 
 def write_parquet(rows: pa.RecordBatchReader, out: IO[bytes]) -> int:
-    """Write a Parquet file."""
+    """Write a Parquet file.
+
+    Raises
+    ------
+    ConfigError
+        A column has a type that Parquet does not know.
+    """
     count = 0
-    with pq.ParquetWriter(out, rows.schema, compression="zstd") as writer:
+    try:
+        writer = pq.ParquetWriter(out, rows.schema, compression="zstd")
+    except pa.ArrowNotImplementedError as error:
+        raise ConfigError(
+            describe(
+                "the rows cannot be written as Parquet",
+                where=", ".join(f"{field.name} {field.type}" for field in rows.schema),
+                expected="types that Parquet knows",
+                got=str(error),
+                fix="cast the column in the query, to text say, or write CSV or JSON",
+            )
+        ) from error
+    with writer:
         for batch in rows:
             writer.write_batch(batch)
             count += batch.num_rows
@@ -71,7 +91,10 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def plain(value: object) -> object:
-    """Return None for NaN and infinity, and a number for DuckDB's wide sums."""
+    """Return None for NaN and infinity, a number for DuckDB's wide sums, and words for an interval."""
+    if isinstance(value, pa.MonthDayNano):
+        parts = {"months": value.months, "days": value.days, "s": value.nanoseconds / 1e9}
+        return " ".join(f"{count:g} {unit}" for unit, count in parts.items() if count) or "0 s"
     if isinstance(value, Decimal):
         return int(value) if value == int(value) else float(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -86,6 +109,11 @@ def _text(value: object) -> str:
     return value.isoformat() if isinstance(value, date | datetime) else str(value)
 
 
+def _written(value: object) -> object:
+    """Return a value as text formats have it; NaN and infinity stay what they are."""
+    return plain(value) if isinstance(value, Decimal | pa.MonthDayNano) else value
+
+
 def _markdown(value: object) -> str:
-    text = "" if value is None else str(plain(value) if isinstance(value, Decimal) else value)
+    text = "" if value is None else str(_written(value))
     return " ".join(text.replace("|", "\\|").split("\n"))

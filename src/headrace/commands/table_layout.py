@@ -1,7 +1,7 @@
 """How a table fits a terminal: which widths its columns get, which texts are cut where, when rows become records.
 
-Numbers are never cut; texts lose their middle, or their end where they are sentences; names of columns are broken at
-their underscores. Pure functions over text.
+Numbers and times are never cut; texts lose their middle, or their end where they are sentences; names of columns are
+broken at their underscores. Pure functions over text.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,12 @@ _RECORD_LINES = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column as it would be shown without a limit."""
+    """One column as it would be shown without a limit; the values of a ``whole`` one are never cut."""
 
     name: str
     cells: tuple[str, ...]
-    numeric: bool
+    whole: bool
+    right: bool = False
 
     @property
     def natural(self) -> int:
@@ -38,7 +39,7 @@ class Column:
     def least(self) -> int:
         """Terminal cells below which it says nothing any more."""
         header = min(max(map(cell_len, _words(self.name))), LEAST_HEADER)
-        return max(header, self.widest if self.numeric else min(self.widest, LEAST_TEXT))
+        return max(header, self.widest if self.whole else min(self.widest, LEAST_TEXT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,7 @@ def _widths(columns: Sequence[Column], width: int) -> tuple[int, ...] | None:
         return None
     cap = max(natural)
     while True:
-        widths = tuple(max(c.least, 0 if c.numeric else min(c.widest, cap)) for c in columns)
+        widths = tuple(max(c.least, 0 if c.whole else min(c.widest, cap)) for c in columns)
         if sum(widths) <= room:
             return widths
         cap -= 1
