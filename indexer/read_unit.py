@@ -20,6 +20,7 @@ from headrace.indexer.units import ScanUnit
 from headrace.objects import ObjectStat
 from headrace.objects.fetch import Fetch
 from headrace.open_store import open_group
+from headrace.plain_chunks import absent_value
 from headrace.schemas.config import BadChunkPolicy
 from headrace.schemas.errors import DamagedChunkError, ReadError, describe
 from headrace.schemas.storage_config import StorageConfig
@@ -155,7 +156,7 @@ def _read(
         start, stop = bounds[group[0]][0], bounds[group[-1]][1]
         if not any(stats[i] for i in group):
             absent = np.broadcast_to(
-                np.asarray(stored.array.fill_value, dtype=stored.dtype), (rows.stop - rows.start, stop - start)
+                np.asarray(absent_value(stored.array), dtype=stored.dtype), (rows.stop - rows.start, stop - start)
             )
             pieces.append(Piece(start=start, stop=stop, raw=absent))
             continue

@@ -1,5 +1,6 @@
 """What is decoded without Zarr is what Zarr decodes, for every codec and layout covered; the rest is left to it."""
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,51 @@ def test_what_is_not_plain_is_left_to_zarr(tmp_path: Path, zarr_format: Any, set
     assert stored is not None
     assert stored.decoder is None
     np.testing.assert_array_equal(stored.read(slice(1, 5), slice(3, 17)), array[1:5, 3:17])
+
+
+ANY_DTYPE = ["?", "u1", "i2", ">i2", "i8", "f2", "f4", ">f4", "f8", "c8", "M8[D]", ">M8[s]", "m8[s]", "S3", "<U2"]
+ANY_DIMS = [("basin", "time"), ("time", "basin"), ("basin", "member", "time"), ("member", "time", "basin")]
+ANY_COMPRESSOR: dict[int, list[Any]] = {
+    2: [None, numcodecs.Blosc("lz4", shuffle=1), numcodecs.LZ4(), numcodecs.BZ2(), numcodecs.LZMA(), numcodecs.Zlib(),
+        numcodecs.GZip(), numcodecs.Zstd(checksum=True)],
+    3: [None, BloscCodec(shuffle="bitshuffle", typesize=1), BloscCodec(cname="lz4"), GzipCodec(),
+        ZstdCodec(checksum=True)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_plain_array_is_read_as_zarr_reads_it(tmp_path: Path, seed: int):
+    draw = random.Random(seed)
+    zarr_format, dtype = 2 + seed % 2, np.dtype(ANY_DTYPE[seed % len(ANY_DTYPE)])
+    dims = list(draw.choice(ANY_DIMS))
+    shape = [1 if d == "member" else draw.randint(1, 9) for d in dims]
+    chunks = [3 if d == "member" and zarr_format == 2 else draw.randint(1, n) for d, n in zip(dims, shape, strict=True)]
+    settings: dict[str, Any] = {"dtype": dtype, "compressors": draw.choice(ANY_COMPRESSOR[zarr_format])}
+    settings["chunk_key_encoding"] = {
+        "name": "v2" if zarr_format == 2 else draw.choice(["v2", "default"]), "separator": draw.choice("./"),
+    }  # fmt: skip
+    if zarr_format == 2:
+        settings |= {"order": draw.choice("CF"), "fill_value": None, "attributes": {"_ARRAY_DIMENSIONS": dims}}
+    else:
+        settings["dimension_names"] = dims
+    array = zarr.open_group(str(tmp_path), mode="w", zarr_format=zarr_format).create_array(
+        "q", shape=shape, chunks=chunks, **settings
+    )
+    values = np.random.default_rng(seed).integers(1, 100, shape).astype("i8").astype(dtype)
+    for corner in np.ndindex(*(-(-n // c) for n, c in zip(shape, chunks, strict=True))):
+        if draw.random() < 0.7:
+            place = tuple(slice(i * c, i * c + c) for i, c in zip(corner, chunks, strict=True))
+            array[place] = values[place]
+    stored = open_array(open_group(str(tmp_path)), str(tmp_path), "q", dims=("basin", "time"))
+    assert stored is not None
+    assert stored.decoder is not None
+    truth = np.asarray(array[...]).transpose([*(dims.index(d) for d in ("basin", "time")), *stored.grid.extra])
+    truth = truth.reshape(truth.shape[:2])
+    for _ in range(4):
+        basins, steps = (slice(*sorted(draw.sample(range(n + 1), k=2))) for n in truth.shape)
+        block = stored.read(basins, steps)
+        assert block.dtype == stored.dtype
+        np.testing.assert_array_equal(block, truth[basins, steps])
 
 
 def written(

@@ -53,6 +53,12 @@ def _decoder(decompress: Callable[[Any], Any] | None, array: "zarr.Array[Any]", 
     return decode
 
 
+def absent_value(array: "zarr.Array[Any]") -> Any:
+    """Return what every value of an absent chunk is: the fill value; format 2 need not name one, and means Zarr's."""
+    fill: Any = array.metadata.fill_value
+    return array.metadata.dtype.default_scalar() if fill is None else fill
+
+
 def read_plain(
     array: "zarr.Array[Any]",
     grid: ChunkGrid,
@@ -72,7 +78,6 @@ def read_plain(
     basins, steps
         The block.
     """
-    fill: Any = array.fill_value
     shape = (basins.stop - basins.start, steps.stop - steps.start)
     block: NDArray[Any] | None = None
     for b, t, values in chunks:
@@ -81,8 +86,10 @@ def read_plain(
             slice(max(rows[0], basins.start), min(rows[1], basins.stop)),
             slice(max(columns[0], steps.start), min(columns[1], steps.stop)),
         )
-        part: Any = 0 if fill is None else fill
-        if values is not None:
+        part: Any
+        if values is None:
+            part = absent_value(array)
+        else:
             found = _by_meaning(values, grid)[
                 inside[0].start - rows[0] : inside[0].stop - rows[0],
                 inside[1].start - columns[0] : inside[1].stop - columns[0],

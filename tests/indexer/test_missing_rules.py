@@ -21,15 +21,18 @@ def states(out, variable):
     return [row["state"] for row in rows(out, "chunks", variable=variable)]
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize(
+    ("zarr_format", "fill", "dtype"),
+    [(2, 0.0, "float32"), (3, 0.0, "float32"), (2, None, "float32"), (2, None, "int16")],
+)
 @pytest.mark.parametrize(
     ("policy", "count", "words"),
     [("valid_zero", 24, "absent chunks count as 0"), ("missing", 6, "absent chunks are missing")],
 )
 def test_zero_is_a_value_in_both_formats_and_absence_follows_the_policy(
-    tmp_path, monkeypatch, zarr_format, policy, count, words
+    tmp_path, monkeypatch, zarr_format, fill, dtype, policy, count, words
 ):
-    """A1, A2: one written chunk that holds a real 0, three absent ones, fill value 0."""
+    """A1, A2: one written chunk that holds a real 0, three absent ones, fill value 0, or none, which means 0."""
     store = write_store(
         tmp_path / "s.zarr",
         basins=4,
@@ -37,7 +40,8 @@ def test_zero_is_a_value_in_both_formats_and_absence_follows_the_policy(
         chunks=(2, 3),
         variables=("flow",),
         zarr_format=zarr_format,
-        fill_value=0.0,
+        dtype=dtype,
+        fill_value=fill,
         absent_chunks={"flow": [(0, 1), (1, 0), (1, 1)]},
     )
     zarr.open_group(str(store.path), mode="r+")["flow"][0, 1] = 0.0
@@ -47,7 +51,7 @@ def test_zero_is_a_value_in_both_formats_and_absence_follows_the_policy(
     assert (stat(tmp_path / "i", "flow")["min"], states(tmp_path / "i", "flow")) == (0.0, ["data", *["absent"] * 3])
     (variable,) = rows(tmp_path / "i", "variables")
     assert words in variable["missing_rule"]
-    assert ("format-2 fill 0 kept valid" in variable["missing_rule"]) == (zarr_format == 2)
+    assert ("format-2 fill 0 kept valid" in variable["missing_rule"]) == (zarr_format == 2 and fill is not None)
     (warning,) = [w for w in report.warnings if "not stored" in w]
     assert "target flow: 3 of 4 chunks are not stored and the fill value is 0" in warning
     assert f"absent_chunk: {policy}" in warning
