@@ -198,6 +198,11 @@ class RunFolder:
         return self.checkpoints / "best.pt"
 
     @property
+    def unborn(self) -> bool:
+        """Whether the run was ended before its first checkpoint: there is nothing in it to go on from, or to lose."""
+        return not (self.last.exists() or self.best.exists() or self.metrics.exists())
+
+    @property
     def plots(self) -> Path:
         """Folder of pictures."""
         return self.path / "plots"
@@ -205,6 +210,12 @@ class RunFolder:
     def evaluation(self, split: str) -> Path:
         """Folder of the results on a split."""
         return self.path / "evaluation" / split
+
+    def sweep(self) -> None:
+        """Remove what a killed process left half written beside checkpoints and tables; no process may be writing."""
+        for folder in (self.path, self.checkpoints):
+            for partial in folder.glob(".*.partial"):
+                partial.unlink(missing_ok=True)
 
     def write_config(self, text: str) -> None:
         """Write ``config.yml``."""

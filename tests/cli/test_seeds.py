@@ -37,7 +37,7 @@ def interrupt_after(monkeypatch, batches):
 
 
 def test_each_seed_is_a_run_of_its_own_and_the_table_sums_them_up(built, tmp_path, monkeypatch):
-    """The second run is interrupted and goes on: seed 3 is trained only then."""
+    """The second run is interrupted and goes on; seed 3, killed before its first checkpoint, is trained only then."""
     train = ["train", "--index", built / "index", "--run-dir"]
     folder = tmp_path / "three"
     with monkeypatch.context() as patched:
@@ -46,6 +46,7 @@ def test_each_seed_is_a_run_of_its_own_and_the_table_sums_them_up(built, tmp_pat
     assert stopped.code == 130, stopped.err
     assert f"headrace train --resume --run-dir {folder}" in stopped.err
     assert [(folder / f"seed-{seed}").exists() for seed in (1, 2, 3)] == [True, True, False]
+    (folder / "seed-3" / "checkpoints").mkdir(parents=True)
     done = run_headrace("train", "--resume", "--run-dir", folder)
     assert done.code == 0, done.err
     for seed in (2, 3):

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -215,6 +216,25 @@ def test_a_stopped_run_goes_on_to_the_same_result(built, tmp_path, monkeypatch, 
     assert results(run) == results(tmp_path / "whole")
     one, other = (load_checkpoint(r / "checkpoints" / "best.pt") for r in (run, tmp_path / "whole"))
     assert all(torch.equal(one.model[name], other.model[name]) for name in one.model)
+
+
+def test_a_run_killed_before_its_first_checkpoint_begins_when_it_is_resumed(built, tmp_path):
+    """Even in the middle of writing that checkpoint; with anything of an epoch in it, a run is never begun again."""
+    train(built, tmp_path / "whole")
+    run = tmp_path / "killed"
+    (run / "checkpoints").mkdir(parents=True)
+    (run / "checkpoints" / ".last.pt.123.partial").write_bytes(b"half of it")
+    for name in ("config.yml", "index.json"):
+        shutil.copy(tmp_path / "whole" / name, run / name)
+    resumed = run_headrace("train", "--resume", "--run-dir", run)
+    assert resumed.code == 0, resumed.err
+    assert results(run) == results(tmp_path / "whole")
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["best.pt", "last.pt"]
+    (run / "checkpoints" / "last.pt").unlink()
+    lost = run_headrace("train", "--resume", "--run-dir", run)
+    assert lost.code == 2
+    assert "there is no checkpoint" in lost.err
+    assert results(run) == results(tmp_path / "whole")
 
 
 def test_a_store_changed_before_the_first_epoch_leaves_the_run_folder_free(project):

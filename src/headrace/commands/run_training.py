@@ -60,7 +60,7 @@ def run_training(
     console
         Takes a line on what is trained; progress goes to standard error.
     resume
-        Go on from the last checkpoint.
+        Go on from the last checkpoint; a run that was killed before its first one begins.
 
     Raises
     ------
@@ -79,8 +79,8 @@ def run_training(
         validates = "valid" in _splits(config)
         valid = stack.enter_context(open_loader(index, config, "valid", device=str(device))) if validates else None
         model = build_model(model_config_for(train, config.train), seed=config.loader.seed).to(device)
-        folder = _start(run_folder, config, index, ranks, resume=resume)
-        if not resume and ranks.first:
+        folder, begun = _start(run_folder, config, index, ranks, resume=resume)
+        if not begun and ranks.first:
             stack.enter_context(_unborn_taken_back(folder))
         if ranks.first:
             line = _headline(train, valid, folder, f"{device}, {ranks.size} processes" if ranks.size > 1 else device)
@@ -97,7 +97,7 @@ def run_training(
             progress,
             seed=config.loader.seed,
             config_digest=config_digest(config),
-            resume=resume,
+            resume=begun,
             watcher=RunWatcher(train, log) if ranks.first else None,
         )
         if ranks.first:
@@ -107,16 +107,20 @@ def run_training(
     )
 
 
-def _start(run_folder: Path, config: Config, index: Index, ranks: Ranks, *, resume: bool) -> RunFolder:
-    """Open the folder of a run, or let rank 0 make it."""
+def _start(run_folder: Path, config: Config, index: Index, ranks: Ranks, *, resume: bool) -> tuple[RunFolder, bool]:
+    """Open the folder of a run, or let rank 0 make it; the second value says whether the run has begun already."""
 
-    def make() -> RunFolder:
+    def make() -> tuple[RunFolder, bool]:
         if resume:
-            return RunFolder.open(run_folder)
-        folder = RunFolder.create(run_folder)
-        folder.write_config(dump_config(config))
+            folder = RunFolder.open(run_folder)
+            folder.sweep()
+            if not folder.unborn:
+                return folder, True
+        else:
+            folder = RunFolder.create(run_folder)
+            folder.write_config(dump_config(config))
         IndexRecord.of(index).write(folder)
-        return folder
+        return folder, False
 
     return ranks.from_first(make)
 

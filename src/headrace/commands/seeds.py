@@ -6,10 +6,12 @@ seed-1/ …       a run each                          seeds.csv     a row per se
 
 import json
 import math
+import shutil
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -153,7 +155,7 @@ def _train(runs: SeededRuns, console: Console) -> list[TrainedRun]:
     with joined(choose_device(runs.config.train.device)) as ranks:
         for seed in runs.seeds:
             own = runs.run_folder(seed)
-            begun = ranks.from_first((own / "checkpoints").is_dir)
+            begun = ranks.from_first(partial(_begun, own))
             loader = runs.config.loader.model_copy(update={"seed": seed})
             config = load_config(own / "config.yml") if begun else runs.config.model_copy(update={"loader": loader})
             done.append(run_training(config, runs.index, own, console, resume=begun))
@@ -162,6 +164,15 @@ def _train(runs: SeededRuns, console: Console) -> list[TrainedRun]:
             write_csv(runs.folder / "seeds.csv", COLUMNS, rows)
             console.print(_table(rows, validated=done[0].validated))
     return done
+
+
+def _begun(own: Path) -> bool:
+    """Return whether a run has something to go on from; what one leaves that was killed before that is removed."""
+    if not RunFolder(own).unborn:
+        return True
+    if own.exists():
+        shutil.rmtree(own)
+    return False
 
 
 @contextmanager
