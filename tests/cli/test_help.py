@@ -29,7 +29,7 @@ def test_every_help_has_an_example(command):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["train"], ["evaluate"], ["demo"], ["inspect"], ["sql"], ["build-index"], ["bench"]]
+    "arguments", [[], ["train"], ["evaluate"], ["demo"], ["inspect"], ["sql"], ["report"], ["build-index"], ["bench"]]
 )
 def test_help_imports_nothing_heavy(arguments):
     code = (
