@@ -39,6 +39,7 @@ def main() -> None:
     parser.add_argument("--case", default=",".join(CASES), help=f"a,b of {', '.join(CASES)}")
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each side")
     parser.add_argument("--epochs", type=int, default=Settings().epochs)
+    parser.add_argument("--constant-rate", action="store_true", help="never lower the learning rate")
     parser.add_argument("--budgets", default="camels_fr", help="cases for the memory budgets; '' for none")
     parser.add_argument("--note", default="", help="what else went on on the machine; kept in the rows")
     parser.add_argument("--json", type=Path, help="append result rows to this file")
@@ -46,6 +47,8 @@ def main() -> None:
     work_dir = args.work_dir.resolve()
     work_dir.mkdir(parents=True, exist_ok=True)
     settings = asdict(Settings(epochs=args.epochs))
+    if args.constant_rate:
+        settings["learning_rate_schedule"] = {}
     print(f"both sides: {settings}, load {os.getloadavg()[0]:.1f}")
     for name in args.case.split(","):
         shares = SHARES if name in args.budgets.split(",") else ()

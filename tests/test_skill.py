@@ -31,7 +31,10 @@ def test_both_sides_are_told_the_same(case):
     assert ours.train.train_epochs == theirs["epochs"] == 2
     assert ours.window.hindcast_length + ours.window.forecast_length == theirs["seq_length"] == 90
     assert ours.window.warmup_length == 90 - theirs["predict_last_n"]
-    assert {0: ours.train.learning_rate} == theirs["learning_rate"]
+    # neuralhydrology counts epochs from 1, and 0 stands for the first.
+    later = {epoch + 1: rate for epoch, rate in ours.train.learning_rate_schedule.items()}
+    assert {0: ours.train.learning_rate} | later == theirs["learning_rate"]
+    assert len(later) == 2
     assert ours.train.dropout == theirs["output_dropout"]
     assert ours.train.clip_gradient_norm == theirs["clip_gradient_norm"]
     assert ours.train.initial_forget_bias == theirs["initial_forget_bias"]
@@ -62,7 +65,8 @@ def row(side, seed, nse, seconds, share=None, **changes):
         "memory_budget": None if share is None else 8192, "nse_median": nse, "torch_threads": 1,
         "seconds": seconds, "import_seconds": 1.0,
         "prepare_seconds": 2.0, "train_seconds": 3.0, "evaluate_seconds": 4.0, "train_windows": 1000, "parameters": 77,
-        "nse": {"1": nse, "2": nse}, "steps": {"1": 10, "2": 20}, "rounds": 5, "settings": {"length": 90},
+        "nse": {"1": nse, "2": nse}, "steps": {"1": 10, "2": 20}, "rounds": 5,
+        "settings": {"length": 90, "learning_rate_schedule": {"1": 0.1}},
         "quality": {"distinct_basins_ratio": 0.5}, "note": "", "date": "2000-01-01", "commit": "abc", "processor": "p",
         "cores": 2,
     } | changes  # fmt: skip
@@ -87,7 +91,8 @@ def test_the_page_shows_seeds_means_difference_and_ratio(tmp_path, monkeypatch):
     report = importlib.import_module("skill_runs.report")
     rows = tmp_path / "rows.jsonl"
     earlier = row("headrace", 0, -9.0, 99.0)
-    others = [{"benchmark": "rivals"}, earlier, *ROWS]
+    constant = [one | {"settings": {"length": 90, "learning_rate_schedule": {}}} for one in ROWS]
+    others = [{"benchmark": "rivals"}, earlier, *ROWS, *constant]
     rows.write_text("".join(json.dumps(one) + "\n" for one in others))
     monkeypatch.setattr("sys.argv", ["report.py", str(rows), "--out", str(tmp_path / "skill.md")])
     report.main()
@@ -100,4 +105,8 @@ def test_the_page_shows_seeds_means_difference_and_ratio(tmp_path, monkeypatch):
     assert "2.00 × as fast as neuralhydrology, which uses 2.11 × its CPU seconds" in prose
     assert "| 1/8: 8 KiB | 5 | 0.50 | 0.510, 0.560, 0.550 | 0.540 | 12.0 |" in page
     assert "-9.000" not in page
+    assert [line for line in page.splitlines() if line.startswith("## ")][:2] == [
+        "## camels_us",
+        "## camels_us, constant learning rate",
+    ]
     assert all(len(line) <= 120 for line in page.splitlines() if line[:1] not in "|!")

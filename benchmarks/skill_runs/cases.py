@@ -50,13 +50,20 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What both sides are told."""
+    """What both sides are told.
+
+    Parameters
+    ----------
+    learning_rate_schedule
+        Epoch, counted from 0, as text → learning rate from then on; empty leaves ``learning_rate`` as it is.
+    """
 
     length: int = 90
     hidden_size: int = 16
     batch_size: int = 256
     epochs: int = 8
     learning_rate: float = 2e-3
+    learning_rate_schedule: dict[str, float] = field(default_factory=lambda: {"4": 1e-3, "6": 3e-4})
     dropout: float = 0.2
     clip_gradient_norm: float = 1.0
     initial_forget_bias: float = 3.0
@@ -182,6 +189,7 @@ def headrace_config(job: Job) -> dict[str, Any]:
             "hidden_size": settings.hidden_size,
             "train_epochs": settings.epochs,
             "learning_rate": settings.learning_rate,
+            "learning_rate_schedule": {int(e): rate for e, rate in settings.learning_rate_schedule.items()},
             "loss": "nse",
             "dropout": settings.dropout,
             "initial_forget_bias": settings.initial_forget_bias,
@@ -209,7 +217,9 @@ def neuralhydrology_config(job: Job) -> dict[str, Any]:
         "output_dropout": settings.dropout,
         "optimizer": settings.optimizer,
         "loss": "NSE",
-        "learning_rate": {0: settings.learning_rate},
+        # It counts epochs from 1; 0 stands for the first.
+        "learning_rate": {0: settings.learning_rate}
+        | {int(epoch) + 1: rate for epoch, rate in settings.learning_rate_schedule.items()},
         "batch_size": settings.batch_size,
         "epochs": settings.epochs,
         "clip_gradient_norm": settings.clip_gradient_norm,

@@ -67,10 +67,13 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def by_case(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return case → the last row of each side, budget and seed."""
+    """Return case, and whether its learning rate falls → the last row of each side, budget and seed."""
     last: dict[str, dict[tuple[Any, ...], Row]] = {}
     for row in rows:
-        last.setdefault(row["case"], {})[row["side"], row["budget_share"], row["seed"]] = row
+        constant = not row["settings"].get("learning_rate_schedule")
+        last.setdefault(row["case"] + (", constant learning rate" if constant else ""), {})[
+            row["side"], row["budget_share"], row["seed"]
+        ] = row
     return {case: list(found.values()) for case, found in last.items()}
 
 
