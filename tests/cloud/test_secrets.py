@@ -67,6 +67,7 @@ def test_keys_stay_where_they_are_given(bucket: Bucket, tmp_path: Path):
         ["bench", "--index", index, "--steps", "2", "--batch-size", "8"],
         ["inspect", index],
         ["sql", index, "select count(*) from windows"],
+        ["report", index, "--out", str(folders["work"] / "index.html")],
         ["check", "--index", index],
         ["check", str(broken)],
         ["build-index", str(broken), "--out", str(folders["work"] / "none")],
@@ -81,7 +82,7 @@ def test_keys_stay_where_they_are_given(bucket: Bucket, tmp_path: Path):
     with (left / "out.txt").open("wb") as out, (left / "err.txt").open("wb") as err:
         subprocess.run(script, cwd=folders["work"], env=environment, stdout=out, stderr=err, check=False, timeout=240)
     said = (left / "out.txt").read_text() + (left / "err.txt").read_text()
-    assert json.loads((left / "codes.json").read_text()) == [0] * 8 + [3, 3], said[-3000:]
+    assert json.loads((left / "codes.json").read_text()) == [0] * 9 + [3, 3], said[-3000:]
     assert (bucket.path / "index" / "manifest.json").exists()
     # The search is worth something only where something was kept: locators cross to workers, loggers talk everywhere.
     assert bucket.url.encode() in (left / "dask.bin").read_bytes()
