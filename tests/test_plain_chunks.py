@@ -72,10 +72,13 @@ ANY_COMPRESSOR: dict[int, list[Any]] = {
 @pytest.mark.parametrize("seed", range(60))
 def test_any_plain_array_is_read_as_zarr_reads_it(tmp_path: Path, seed: int):
     draw = random.Random(seed)
-    zarr_format, dtype = 2 + seed % 2, np.dtype(ANY_DTYPE[seed % len(ANY_DTYPE)])
+    zarr_format: Any = 2 + seed % 2
+    dtype = np.dtype(ANY_DTYPE[seed % len(ANY_DTYPE)])
     dims = list(draw.choice(ANY_DIMS))
-    shape = [1 if d == "member" else draw.randint(1, 9) for d in dims]
-    chunks = [3 if d == "member" and zarr_format == 2 else draw.randint(1, n) for d, n in zip(dims, shape, strict=True)]
+    shape = tuple(1 if d == "member" else draw.randint(1, 9) for d in dims)
+    sizes = dict(zip(dims, shape, strict=True))
+    largest = [3 if d == "member" and zarr_format == 2 else n for d, n in zip(dims, shape, strict=True)]
+    chunks = tuple(draw.randint(1, n) for n in largest)
     settings: dict[str, Any] = {"dtype": dtype, "compressors": draw.choice(ANY_COMPRESSOR[zarr_format])}
     settings["chunk_key_encoding"] = {
         "name": "v2" if zarr_format == 2 else draw.choice(["v2", "default"]), "separator": draw.choice("./"),
@@ -98,7 +101,8 @@ def test_any_plain_array_is_read_as_zarr_reads_it(tmp_path: Path, seed: int):
     truth = np.asarray(array[...]).transpose([*(dims.index(d) for d in ("basin", "time")), *stored.grid.extra])
     truth = truth.reshape(truth.shape[:2])
     for _ in range(4):
-        basins, steps = (slice(*sorted(draw.sample(range(n + 1), k=2))) for n in truth.shape)
+        edges = [sorted(draw.sample(range(extent + 1), k=2)) for extent in (sizes["basin"], sizes["time"])]
+        basins, steps = (slice(*pair) for pair in edges)
         block = stored.read(basins, steps)
         assert block.dtype == stored.dtype
         np.testing.assert_array_equal(block, truth[basins, steps])

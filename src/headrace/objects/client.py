@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from headrace.objects.connection import connect
 from headrace.objects.counts import counter
-from headrace.objects.faults import CutShortError, Fault, Kind, fault_of
+from headrace.objects.faults import CutShortError, Fault, Kind, NoProgressError, fault_of
 from headrace.objects.limits import request_pool
 from headrace.objects.refusals import refusal
 from headrace.objects.retry import Retrying
@@ -19,8 +19,8 @@ from headrace.objects.stat import ObjectStat
 from headrace.schemas.storage_config import StorageConfig
 
 T = TypeVar("T")
-_OF_ONE_OBJECT = ("GET", "HEAD", "DELETE")
-"""Requests to which "not found" is an answer."""
+_ABSENT_WITHOUT_DOCUMENT = ("HEAD", "DELETE")
+"""Requests to which a bare "not found" is an answer: to a GET an object store sends a document, a gateway does not."""
 _LOOK_SECONDS = 0.5
 _PAGE = 1000
 """Keys that a server lists in one answer."""
@@ -83,7 +83,10 @@ class S3Client:
         return self._asked("HEAD", key, lambda store: stat_of(obstore.head(store, key)))
 
     def listing(self, folder: str) -> dict[str, ObjectStat]:
-        """Return size and etag of every object below a folder, by key; a request for every thousand."""
+        """Return size and etag of every object below a folder, by key; a request for every thousand.
+
+        The object that consoles make to show an empty folder is not one of them.
+        """
         import obstore
 
         found: dict[str, ObjectStat] = {}
@@ -91,11 +94,15 @@ class S3Client:
 
         def page(store: Any) -> list[Any]:
             pages = obstore.list(store, folder or None, offset=last or None, chunk_size=_PAGE)
-            return list(next(iter(pages), []))
+            rows = list(next(iter(pages), []))
+            if len(rows) == _PAGE and rows[-1]["path"] <= last:
+                msg = f"a listing that was to go on after {last} came to {rows[-1]['path']}"
+                raise NoProgressError(msg)
+            return rows
 
         while True:
             rows = self._asked("LIST", folder, page) or []
-            found |= {row["path"]: stat_of(row) for row in rows}
+            found |= {row["path"]: stat_of(row) for row in rows if row["path"] != folder}
             if len(rows) < _PAGE:
                 return found
             last = rows[-1]["path"]
@@ -107,7 +114,7 @@ class S3Client:
         found: Any = self._asked("LIST", folder, lambda store: obstore.list_with_delimiter(store, folder or None))
         start = len(folder) + 1 if folder else 0
         keys = found["common_prefixes"], [row["path"] for row in found["objects"]]
-        folders, objects = (sorted(key[start:].strip("/") for key in group) for group in keys)
+        folders, objects = (sorted(key[start:].strip("/") for key in group if key != folder) for group in keys)
         return folders, objects
 
     def put(self, key: str, data: bytes) -> None:
@@ -132,14 +139,14 @@ class S3Client:
             counter.add(requests=1)
             try:
                 answer = call(store)
-            except (BaseError, CutShortError, OSError, ValueError) as error:
+            except (BaseError, CutShortError, NoProgressError, OSError, ValueError) as error:
                 fault = fault_of(error)
             else:
                 self._answered = True
                 return answer
             self._answered = self._answered or fault.answered
             if fault.kind is Kind.ABSENT:
-                if action in _OF_ONE_OBJECT:
+                if action in _ABSENT_WITHOUT_DOCUMENT or (action == "GET" and fault.documented):
                     return None
                 fault = replace(fault, kind=Kind.PERMANENT)  # a listing that is not found lists nothing as absent
             if (fault.kind is Kind.EXPIRED or (fault.perhaps_expired and credentials is not None)) and not renewed:
@@ -149,7 +156,7 @@ class S3Client:
                 continue
             pause = retrying.pause_after(fault, answered=self._answered, given_up=self._given_up)
             if pause is None:
-                self._given_up = not self._answered
+                self._given_up = not self._answered and fault.kind in (Kind.UNREACHED, Kind.TRANSIENT)
                 raise refusal(
                     replace(fault, kind=Kind.UNREACHED) if self._given_up else fault,
                     action=action,

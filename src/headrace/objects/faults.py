@@ -42,11 +42,14 @@ class Fault:
         Whether the answer had no document, as those to HEAD have none, and would look the same for an expired token.
     answered
         Whether something that speaks HTTP answered.
+    documented
+        Whether the answer held the document that object stores give with a refusal.
     """
 
     kind: Kind
     reason: str
     answered: bool = False
+    documented: bool = False
     perhaps_expired: bool = False
 
 
@@ -89,10 +92,16 @@ class CutShortError(Exception):
     """Fewer bytes came than the server announced."""
 
 
+class NoProgressError(Exception):
+    """A listing did not go on where the page before ended."""
+
+
 def fault_of(error: BaseException) -> Fault:
     """Return what a failed try means."""
     if isinstance(error, CutShortError):
         return Fault(kind=Kind.TRANSIENT, reason=str(error), answered=True)
+    if isinstance(error, NoProgressError):
+        return Fault(kind=Kind.PERMANENT, reason=str(error), answered=True)
     text = str(error)
     said, _, debug = text.partition("\n\nDebug source:")
     answer = _STATUS.search(said)
@@ -117,7 +126,7 @@ def _of_answer(status: int, body: str) -> Fault:
         reason += f": {' '.join(message[1].split())}"
     silent = status in (400, 403) and not body.strip()
     kind = _kind(status, code[1] if code else "", body)
-    return Fault(kind=kind, reason=reason, answered=True, perhaps_expired=silent)
+    return Fault(kind=kind, reason=reason, answered=True, documented=code is not None, perhaps_expired=silent)
 
 
 def _kind(status: int, code: str, body: str) -> Kind:

@@ -1,0 +1,92 @@
+"""Answers that are not quite S3's: none is taken for an absent object, and none keeps a request going for ever."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from headrace.index_content import content_of
+from headrace.objects import open_folder
+from headrace.schemas.errors import StorageError
+from headrace.schemas.storage_config import StorageConfig
+
+NO_SUCH_KEY = b"<Error><Code>NoSuchKey</Code><Message>The specified key does not exist.</Message></Error>"
+
+
+class OddServer(ThreadingHTTPServer):
+    """Gives every request one answer."""
+
+    daemon_threads = True
+    answer: tuple[int, bytes] = (200, b"")
+    asked = 0
+
+    @property
+    def storage(self) -> StorageConfig:
+        """How it is reached."""
+        return StorageConfig(
+            endpoint_url=f"http://127.0.0.1:{self.server_port}", anon=True, max_retries=1, timeout_seconds=5
+        )
+
+
+class Answering(BaseHTTPRequestHandler):
+    server: OddServer
+
+    def do_GET(self) -> None:
+        self.server.asked += 1
+        status, body = self.server.answer
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[OddServer]:
+    with OddServer(("127.0.0.1", 0), Answering) as odd:
+        threading.Thread(target=odd.serve_forever, args=(0.05,), daemon=True).start()
+        yield odd
+        odd.shutdown()
+
+
+def listing(*keys: str) -> tuple[int, bytes]:
+    rows = "".join(
+        f"<Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><Size>0</Size></Contents>"
+        for key in keys
+    )
+    return 200, f"<ListBucketResult><IsTruncated>false</IsTruncated>{rows}</ListBucketResult>".encode()
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>no such page</html>"])
+def test_only_an_object_stores_document_proves_an_object_absent(server: OddServer, body: bytes):
+    """A3: a gateway that lost its way says "not found" too."""
+    folder = open_folder("s3://bucket/index", server.storage)
+    server.answer = 404, body
+    with pytest.raises(StorageError, match=r"refuses the request[\s\S]*404"):
+        folder.read("x")
+    server.answer = 404, NO_SUCH_KEY
+    with pytest.raises(FileNotFoundError):
+        folder.read("x")
+
+
+def test_a_folder_that_a_console_made_is_empty(server: OddServer):
+    server.answer = listing("index/")
+    assert content_of("s3://bucket/index", server.storage) == []
+    assert open_folder("s3://bucket/index", server.storage).names() == []
+
+
+def test_a_listing_that_begins_again_ends(server: OddServer):
+    """Some servers do not know start-after."""
+    server.answer = listing(*(f"index/{i:04d}" for i in range(1000)))
+    with pytest.raises(StorageError, match="was to go on after index/0999 came to index/0999"):
+        open_folder("s3://bucket/index", server.storage).names()
+    assert server.asked == 2
+
+
+def test_a_key_that_cannot_be_named_is_said_and_not_taken_for_no_answer(server: OddServer):
+    server.answer = listing("index/a//b")
+    with pytest.raises(StorageError, match=r"refuses the request[\s\S]*empty path segment"):
+        open_folder("s3://bucket/index", server.storage).names()
