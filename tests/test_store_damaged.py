@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
-from numcodecs import BZ2, LZMA, Blosc, GZip, Shuffle, Zlib, Zstd  # type: ignore[import-untyped]  # no py.typed
+from numcodecs import BZ2, LZMA, Blosc, GZip, Shuffle, Zlib, Zstd
 from zarr.codecs import BloscCodec, Crc32cCodec, GzipCodec, ZstdCodec
 
 from headrace.open_store import open_group

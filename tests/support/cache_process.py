@@ -28,7 +28,7 @@ def share(folder: str) -> None:
 def hang(folder: str) -> None:
     read, calls = StoredArray.read, iter(range(10**9))
 
-    def stop_in_the_middle(array: StoredArray, *place: slice) -> Any:
+    def stop_in_the_middle(array: StoredArray, *place: Any) -> Any:
         if next(calls) == 4:
             say("in the middle")
             threading.Event().wait()
