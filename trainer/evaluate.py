@@ -76,7 +76,7 @@ def evaluate(
     times
         Data set → the whole time axis of its store.
     units
-        Target → physical unit, for the predictions' attributes.
+        (Data set, target) → physical unit, for the predictions' attributes.
     precision
         Format of the forward pass; None is float32.
     members
@@ -117,7 +117,7 @@ def evaluate(
                 waited += perf_counter() - clock
                 batch = host_batch.to(device)
                 with precision.autocast():
-                    predicted = model.central(model(batch.x, batch.static, 1).float())
+                    predicted = model.central(model(batch.x, batch.static, 1))
                 _check_finite(loader, batch, predicted)
                 dataset, basin, start = (t.cpu().numpy() for t in (batch.dataset, batch.basin, batch.start))
                 obs = loader.denormalize(batch.y[:, -1:], batch)[:, 0].cpu().numpy()

@@ -3,7 +3,6 @@
 Colours are of Okabe and Ito's palette, which colour-blind readers tell apart.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,9 +94,7 @@ def plot_nse_cdf(metrics: Path, out: Path) -> Path:
     return _save(figure, out)
 
 
-def plot_hydrographs(
-    evaluation: Path, out_dir: Path, units: Mapping[str, str] | None = None, max_steps: int = 1095
-) -> list[Path]:
+def plot_hydrographs(evaluation: Path, out_dir: Path, max_steps: int = 1095) -> list[Path]:
     """Draw the observed and simulated series of the best, median and worst basin of each data set and target.
 
     Parameters
@@ -106,8 +103,6 @@ def plot_hydrographs(
         Folder of an evaluation, with ``metrics.csv`` and ``predictions.zarr``.
     out_dir
         Takes ``hydrographs_<data set>_<target>.png``.
-    units
-        Target → unit; where absent the predictions' attribute.
     max_steps
         Longest stretch to draw, from the first predicted step on.
 
@@ -117,7 +112,7 @@ def plot_hydrographs(
         The PNGs; none for a data set without a defined NSE.
     """
     written = []
-    for shown in shown_series(evaluation, units=units, max_steps=max_steps):
+    for shown in shown_series(evaluation, max_steps=max_steps):
         figure = _figure(width=9.0, height=0.6 + 2.4 * len(shown))
         axes = figure.subplots(len(shown), squeeze=False)[:, 0]
         for panel, series in zip(axes, shown, strict=True):

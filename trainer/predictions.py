@@ -101,7 +101,7 @@ class PredictionWriter:
     times
         Data set → the whole time axis of its store; steps count from its first value.
     units
-        Target → unit, written as the arrays' attribute.
+        (Data set, target) → unit, written as the arrays' attribute.
 
     Raises
     ------
@@ -142,8 +142,8 @@ class PredictionWriter:
             for target in y_names:
                 for kind, long_name in (("sim", "simulated"), ("obs", "observed")):
                     attributes: dict[str, Any] = {"long_name": f"{long_name} {target}"}
-                    if units and target in units:
-                        attributes["units"] = units[target]
+                    if units and (name, target) in units:
+                        attributes["units"] = units[name, target]
                     group[f"{target}_{kind}"].update_attributes(attributes)
             self._datasets.append(dataset)
         self._open: OrderedDict[tuple[int, int], _Block] = OrderedDict()

@@ -218,5 +218,5 @@ def count_basins(basin_ids: Sequence[Sequence[str]]) -> NDArray[np.int64]:
     return np.cumsum([0, *(len(ids) for ids in basin_ids)], dtype=np.int64)
 
 
-TargetUnits = Mapping[str, str]
-"""Target name → its physical unit."""
+TargetUnits = Mapping[tuple[str, str], str]
+"""(Data set, target) → its physical unit; units may differ between data sets."""

@@ -1,6 +1,6 @@
 """Which basins stand for a data set, the best, the median and the worst, and their series from the predictions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,17 +41,13 @@ class ShownSeries:
     simulated: NDArray[np.float32]
 
 
-def shown_series(
-    evaluation: Path, *, units: Mapping[str, str] | None = None, max_steps: int, most: int | None = None
-) -> Iterator[list[ShownSeries]]:
+def shown_series(evaluation: Path, *, max_steps: int, most: int | None = None) -> Iterator[list[ShownSeries]]:
     """Yield the basins to show of each data set and target, best first; none of those without a defined NSE.
 
     Parameters
     ----------
     evaluation
         Folder with ``metrics.csv`` and ``predictions.zarr``.
-    units
-        Target → unit; where absent the predictions' attribute.
     max_steps
         Longest stretch, from the first predicted step on.
     most
@@ -64,7 +60,7 @@ def shown_series(
         group = store[dataset_id]
         assert isinstance(group, zarr.Group)
         row_of = {str(name): row for row, name in enumerate(_values(group, "basin"))}
-        unit = (units or {}).get(target) or group[f"{target}_obs"].attrs.get("units") or ""
+        unit = group[f"{target}_obs"].attrs.get("units", "")
         chosen = [row for row in rows if (row["dataset_id"], row["target"]) == (dataset_id, target)]
         found = []
         for place, row in _examples(chosen):

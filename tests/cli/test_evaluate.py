@@ -9,7 +9,9 @@ import xarray as xr
 
 from build_here import build_here
 from command_line import CONFIG, run_headrace, write_project
+from headrace.commands.results import score_table
 from headrace.schemas.config_io import load_config
+from headrace.trainer.metrics import StreamingMetrics
 
 
 def train(folder):
@@ -73,6 +75,13 @@ def test_predictions_carry_the_stores_own_values_and_times(trained):
         assert np.isnan(found["streamflow_sim"].sel(time=slice(None, "2000-04-09"))).all()
         assert np.isfinite(found["streamflow_sim"].sel(time=test)).all()
         assert found["streamflow_sim"].attrs["units"] == "mm/day"
+
+
+@pytest.mark.parametrize(("other", "together"), [("m^3/s", "–"), ("mm d-1", "mm/day")])
+def test_a_score_has_the_unit_of_its_data_set(other, together):
+    rows = StreamingMetrics(["one", "two"], [["1"], ["2"]], ["flow"]).rows()
+    units = {("one", "flow"): "mm/day", ("two", "flow"): other}
+    assert list(score_table(rows, units, "title").columns[-1].cells) == ["mm/day", other, together]
 
 
 def test_the_train_split_is_scored_whole_whatever_limits_training(trained):

@@ -34,6 +34,7 @@ def test_loss_curve(tmp_path, valid):
                 samples_per_second=1.0,
                 data_wait_seconds=0.0,
                 compute_seconds=1.0,
+                gpu_util_percent=None,
                 seconds=1.0,
             )
         )
@@ -47,7 +48,7 @@ def evaluated(tmp_path, datasets):
         "set_a": TimeAxis(values=np.arange(40), units="days since 2000-01-01"),
         "set_b": TimeAxis(values=np.arange(40), units="days since 2000-02-01", calendar="360_day"),
     }
-    evaluate(build_model(config, seed=0), loader, tmp_path, times=times, units={"streamflow": "mm/day"})
+    evaluate(build_model(config, seed=0), loader, tmp_path, times=times, units={("set_a", "streamflow"): "mm/day"})
     return tmp_path
 
 

@@ -98,11 +98,7 @@ def time_axes(index: Index, dataset_ids: list[str]) -> dict[str, TimeAxis]:
     return {name: TimeAxis(values=a.seconds(), units=EPOCH, calendar=a.calendar) for name, a in axes.items()}
 
 
-def target_units(index: Index) -> dict[str, str]:
-    """Return target → unit; of data sets that disagree the first that names one counts."""
-    rows = index.sql("SELECT variable, unit FROM variables WHERE role = 'target' ORDER BY dataset_id, position")
-    units: dict[str, str] = {}
-    for row in rows.to_pylist():
-        if row["unit"]:
-            units.setdefault(row["variable"], row["unit"])
-    return units
+def target_units(index: Index) -> dict[tuple[str, str], str]:
+    """Return (data set, target) → unit, of those that have one."""
+    rows = index.sql("SELECT dataset_id, variable, unit FROM variables WHERE role = 'target'").to_pylist()
+    return {(row["dataset_id"], row["variable"]): row["unit"] for row in rows if row["unit"]}

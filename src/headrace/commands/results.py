@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
+from headrace.schemas.units import same_unit
 from headrace.trainer.metrics import MetricRow
 
 
 def score_table(
     rows: Sequence[MetricRow],
-    units: Mapping[str, str],
+    units: Mapping[tuple[str, str], str],
     title: str,
     baseline: Mapping[tuple[str, str], float] | None = None,
 ) -> Table:
@@ -21,7 +22,7 @@ def score_table(
     rows
         The metrics table.
     units
-        Target → unit of RMSE and bias.
+        (Data set, target) → unit of RMSE and bias. All data sets together have one where they agree.
     title
         Headline.
     baseline
@@ -40,9 +41,14 @@ def score_table(
         cells = [str(_num_basins(rows, row)), number(row.nse)]
         if baseline is not None:
             cells.append(number(baseline.get((row.dataset_id, row.target), math.nan)))
-        cells += [number(row.kge), number(row.rmse), number(row.bias), units.get(row.target) or "–"]
+        cells += [number(row.kge), number(row.rmse), number(row.bias), _unit(row, units)]
         table.add_row(row.dataset_id or "all", row.target, *cells)
     return table
+
+
+def _unit(row: MetricRow, units: Mapping[tuple[str, str], str]) -> str:
+    found = [unit for (name, target), unit in units.items() if target == row.target and row.dataset_id in ("", name)]
+    return found[0] if found and all(same_unit(found[0], unit) for unit in found) else "–"
 
 
 def _num_basins(rows: Sequence[MetricRow], of: MetricRow) -> int:

@@ -27,8 +27,8 @@ class EvaluatedRun:
     evaluation: Evaluation
     folder: Path
     pictures: list[Path]
-    units: dict[str, str]
-    """Target → physical unit."""
+    units: dict[tuple[str, str], str]
+    """(Data set, target) → physical unit."""
 
 
 def run_evaluation(
@@ -88,7 +88,7 @@ def run_evaluation(
                 progress=bar,
                 task=f"evaluation, {split}",
             )
-    pictures = [plot_nse_cdf(done.metrics, out / "plots" / "nse_cdf.png"), *plot_hydrographs(out, out / "plots", units)]
+    pictures = [plot_nse_cdf(done.metrics, out / "plots" / "nse_cdf.png"), *plot_hydrographs(out, out / "plots")]
     return EvaluatedRun(evaluation=done, folder=out, pictures=pictures, units=units)
 
 
