@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """Number format of the forward pass. Weights, loss and the optimiser are float32 with each.
+    """Number format of the forward pass. Weights, head, loss and the optimiser are float32 with each.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ def validate(
                     predicted = model(batch.x, batch.static, loader.window.target_length)
                 asked = interrupted()
                 meter.add(batch, totals_of(*loss.add_up(predicted, batch), batch, ranks, stop=asked))
-                _update(metrics, batch, model.central(predicted.float()), ranks)
+                _update(metrics, batch, model.central(predicted), ranks)
                 clock = perf_counter()
                 progress.update(
                     done,

@@ -67,6 +67,16 @@ def test_training_keeps_float32_weights_and_nearly_the_same_loss(tmp_path, amp):
     assert (losses[0] == losses[1]) is (amp is False), "a lower precision rounds"
 
 
+@pytest.mark.parametrize("model", ["lstm", "ea_lstm"])
+def test_predictions_have_more_digits_than_the_format(model):
+    config = settings(amp=True, model=model)
+    batch = next(iter(loader()))
+    with choose_precision(config, shape_of(config), "cpu").autocast():
+        predicted = build_model(shape_of(config), seed=3)(batch.x, batch.static)
+    assert predicted.dtype is torch.float32
+    assert (predicted != predicted.bfloat16().float()).float().mean() > 0.9
+
+
 def test_float16_scales_the_loss_and_goes_on_with_the_scale(tmp_path):
     scalers = []
     for name, stops in (("whole", [2]), ("stopped", [1, 2])):
