@@ -59,6 +59,9 @@ class TrainConfig(Section):
         if self.final_learning_rate > self.learning_rate:
             msg = f"final_learning_rate is {self.final_learning_rate:g}: expected at most {self.learning_rate:g}"
             raise ValueError(f"{msg}, the learning_rate")
+        if self.final_learning_rate and self.learning_rate_decay == "none":
+            msg = "final_learning_rate is where a decay ends, and there is none: set learning_rate_decay: cosine too"
+            raise ValueError(msg)
         if self.warmup_epochs and self.warmup_epochs >= self.train_epochs:
             msg = f"warmup_epochs is {self.warmup_epochs:g}: expected fewer than train_epochs, {self.train_epochs}"
             raise ValueError(msg)

@@ -99,6 +99,14 @@ def test_batch_size_and_checkpoint_choose_how_and_what(trained):
     assert len(scores["last"]) == len(scores["best"])
 
 
+def test_several_processes_do_not_evaluate_into_one_folder(trained, monkeypatch):
+    for name, value in {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}.items():
+        monkeypatch.setenv(name, value)
+    outcome = run_headrace("evaluate", trained, "--split", "valid")
+    assert outcome.code == 2
+    assert "an evaluation is made by one process" in outcome.err
+
+
 def test_no_run_and_no_checkpoint_are_configuration_errors(project, run):
     assert run_headrace("evaluate", "nowhere").code == 2
     assert "got:      an index" in run_headrace("evaluate", "index").err

@@ -53,6 +53,7 @@ def test_warm_up_multiplies_a_schedule():
     [
         ({"learning_rate_decay": "cosine", "learning_rate_schedule": {3: 1e-4}}, "both set the learning rate"),
         ({"final_learning_rate": 0.1}, r"final_learning_rate is 0\.1: expected at most 0\.001"),
+        ({"final_learning_rate": 0.0001}, "where a decay ends, and there is none: set learning_rate_decay: cosine"),
         ({"warmup_epochs": 30}, "warmup_epochs is 30: expected fewer than train_epochs, 30"),
         ({"learning_rate_decay": "linear"}, "train.learning_rate_decay = 'linear': expected none or cosine"),
         ({"quantiles": [0.1, 0.9]}, "0.5, the median, among them"),

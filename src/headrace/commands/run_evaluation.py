@@ -14,6 +14,7 @@ from headrace.schemas.errors import ConfigError, describe
 from headrace.trainer.checkpoint import check_loader, load_model
 from headrace.trainer.device import choose_device
 from headrace.trainer.evaluate import Evaluation, evaluate
+from headrace.trainer.launch import world_size
 from headrace.trainer.plots import plot_hydrographs, plot_nse_cdf
 from headrace.trainer.precision import evaluation_precision
 from headrace.trainer.progress import RichProgress
@@ -58,10 +59,11 @@ def run_evaluation(
     Raises
     ------
     ConfigError
-        The run is incomplete, or the split has no window.
+        The run is incomplete, the split has no window, or torchrun started several processes.
     SourceError, StaleIndexError, IndexFormatError
         Index or stores are gone, or not what they were.
     """
+    _refuse_several_processes()
     config = load_config(run.config)
     record = IndexRecord.read(run)
     where = choose_device(config.train.device if device is None else device)
@@ -90,6 +92,19 @@ def run_evaluation(
             )
     pictures = [plot_nse_cdf(done.metrics, out / "plots" / "nse_cdf.png"), *plot_hydrographs(out, out / "plots")]
     return EvaluatedRun(evaluation=done, folder=out, pictures=pictures, units=units)
+
+
+def _refuse_several_processes() -> None:
+    if world_size() > 1:
+        raise ConfigError(
+            describe(
+                "an evaluation is made by one process",
+                where="headrace evaluate",
+                expected="one process",
+                got=f"{world_size()}, which would all write the same files",
+                fix="leave torchrun out; only train shares its work among processes",
+            )
+        )
 
 
 def _basins_of(index: Index, split: Split) -> dict[str, set[str]]:

@@ -101,8 +101,8 @@ def train_command(
     if worker_cache_mib is not None and flags["memory_budget"] is not None:
         raise click.UsageError("--worker-cache-size-mb and --memory-budget both set the memory: give one", ctx)
     if resume:
-        given = [config_file, datasets, source, overrides, worker_cache_mib, chosen]
-        _refuse_settings(ctx, run_dir, given=any(given))
+        given = any((overrides, chosen)) or (config_file, datasets, source, worker_cache_mib) != (None,) * 4
+        _refuse_settings(ctx, run_dir, given=given)
         assert run_dir is not None, "refused above"
         _resume(run_dir, index_folder, console)
         return
@@ -170,7 +170,7 @@ def _refuse_settings(ctx: click.Context, run_dir: Path | None, *, given: bool) -
         raise click.UsageError("--resume needs --run-dir, the folder of the run to go on with", ctx)
     if given:
         raise click.UsageError(
-            "--resume uses the run's own config.yml: leave out --config, --datasets, --source, --set and the flags of "
-            "settings, or start a new run",
+            "--resume uses the run's own config.yml: leave out --config, --datasets, --source, --set, --seeds and the "
+            "flags of settings, or start a new run",
             ctx,
         )
