@@ -164,11 +164,11 @@ def _usual(preset: Preset) -> dict[str, dict[str, Any]]:
         forcings.insert(forcings.index("precipitation") + 1 if "precipitation" in forcings else 0, "temperature_mean")
     found = {name: preset.series[name] for name in [*forcings, _TARGET]}
     arrays = {name: _of_default_source(series, name, name) for name, series in found.items()}
-    numeric = [name for name, static in preset.statics.items() if static.numeric]
+    fit = [name for name, static in preset.statics.items() if static.numeric and not static.from_flow]
     return {
         "relevant": {name: arrays[name] for name in forcings},
         "target": {_TARGET: arrays[_TARGET]},
-        "constant": {name: _constant(preset, name) for name in numeric},
+        "constant": {name: _constant(preset, name) for name in fit},
     }
 
 

@@ -48,6 +48,8 @@ class Static(StoredAs):
 
     numeric: bool = True
     """Whether its values are numbers; a class or a code is not."""
+    from_flow: bool = False
+    """Whether it sums up the streamflow of the whole record, test period included: no input of a fair model."""
 
 
 class Preset(Section):

@@ -46,6 +46,12 @@ def test_an_id_alone_is_a_whole_data_set():
     assert dataset.t_range_test == ("2008-01-01", "2014-12-31")
 
 
+def test_an_id_alone_does_not_show_the_model_the_mean_flow():
+    variables = parse_config({"datasets": {"camels_pe": None}}).datasets["camels_pe"].variables
+    assert "p_mean" in variables.constant
+    assert "q_mean" not in variables.constant
+
+
 def test_mean_temperature_stands_in_where_a_preset_has_no_largest():
     config = parse_config({"datasets": {"camels_gb": None}})
     assert list(config.datasets["camels_gb"].variables.relevant) == [

@@ -105,3 +105,13 @@ def test_ids_are_found_in_any_spelling_and_by_the_names_of_their_stores():
 def test_text_attributes_are_marked():
     marked = {n for i in preset_ids() for n, s in read_preset(i).statics.items() if not s.numeric}
     assert marked == {"huc_02", "geol_1st_class", "geol_2nd_class", "dom_land_cover"}
+
+
+def test_attributes_that_sum_up_the_flow_are_marked():
+    statics = [(i, n, s) for i in preset_ids() for n, s in read_preset(i).statics.items()]
+    assert {(i, n) for i, n, s in statics if s.from_flow} == {
+        ("camels_col", "q_mean"), ("camels_lux", "Qspec_sum"), ("camels_pe", "q_mean")
+    }  # fmt: skip
+    assert {n for _, n, _ in statics if n.lower().startswith(("q_", "qspec", "runoff", "baseflow"))} == {
+        "q_mean", "Qspec_sum"
+    }  # fmt: skip
