@@ -1,7 +1,6 @@
 """What pydantic finds wrong with a configuration → plain sentences: dotted key, what was found, what may be there."""
 
 import difflib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from types import NoneType
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from headrace.schemas.config import SPLITS, Config
+from headrace.schemas.logins import without_login
 
 _BASINS = "all, a list of ids, or a text file with one id a line"
 _FORMS = {
@@ -126,7 +126,7 @@ def _joined(problems: Sequence[str]) -> str:
 def _shown(value: object) -> str:
     """Return a value as the file has it, cut to 60 characters; user name and password of a URL are left out."""
     text = {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else ""
-    text = re.sub(r"://[^/\s]*@", "://…@", text or repr(value))
+    text = without_login(text or repr(value))
     return text if len(text) <= 60 else text[:57] + "..."
 
 

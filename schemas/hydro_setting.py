@@ -7,13 +7,13 @@ no message made here quotes what it says of them, not even of a line that is not
 import os
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
 from headrace.schemas.errors import ConfigError, describe
+from headrace.schemas.logins import endpoint_problem
 from headrace.schemas.yaml_text import read_yaml
 
 Source = Literal["local", "cloud"]
@@ -222,10 +222,8 @@ def _rules_broken(storage: StorageSetting) -> list[tuple[str, str, str]]:
     if len(given) == 1:
         (lacking,) = set(_SECRETS) - set(given)
         broken.append((f"storage.s3.{lacking}", f"a value, as {given[0]} has one", "an empty value or none"))
-    if s3.endpoint_url:
-        url = urlsplit(s3.endpoint_url)
-        if url.scheme not in ("http", "https") or not url.hostname:
-            broken.append(("storage.s3.endpoint_url", "a URL that begins with http:// or https://", "another text"))
-        elif url.username is not None:
-            broken.append(("storage.s3.endpoint_url", "a URL without user name and password", "one with them"))
+    if s3.endpoint_url and "@" in s3.endpoint_url:
+        broken.append(("storage.s3.endpoint_url", "a URL without user name and password", "one with them"))
+    elif s3.endpoint_url and endpoint_problem(s3.endpoint_url):
+        broken.append(("storage.s3.endpoint_url", "a URL that begins with http:// or https://", "another text"))
     return broken

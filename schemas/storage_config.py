@@ -1,15 +1,18 @@
 """Section ``storage``: how object stores are reached. It holds no secret and may go into manifests and to workers."""
 
 from typing import Literal
-from urllib.parse import urlsplit
 
-from pydantic import NonNegativeInt, PositiveFloat, PositiveInt, field_validator
+from pydantic import ConfigDict, NonNegativeInt, PositiveFloat, PositiveInt, field_validator
 
+from headrace.schemas.logins import endpoint_problem
 from headrace.schemas.section import Section
 
 
 class StorageConfig(Section):
     """How object stores are reached; never holds a secret."""
+
+    # hide_input: pydantic would quote a secret in its own text.
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     source: Literal["local", "cloud"] = "local"
     endpoint_url: str | None = None
@@ -33,16 +36,7 @@ class StorageConfig(Section):
         """Refuse what is no URL, and a secret inside one, without repeating it."""
         if not isinstance(value, str):
             return value
-        try:
-            url = urlsplit(value.strip())
-            fits = url.scheme in ("http", "https") and bool(url.hostname) and not (url.query or url.fragment)
-            named = "@" in url.netloc
-        except ValueError:
-            fits, named = False, "@" in value
-        if named:
-            msg = "the URL holds a user name or password: leave them out, and give credentials by the environment, "
-            raise ValueError(msg + "storage.profile or ~/hydro_setting.yml")
-        if not fits:
-            msg = "an endpoint is written as http://host:port or https://host"
-            raise ValueError(msg)
+        problem = endpoint_problem(value.strip())
+        if problem:
+            raise ValueError(problem)
         return value.strip().rstrip("/")

@@ -93,6 +93,8 @@ def test_empty_sections_say_nothing_and_the_missing_key_is_named(setting, text):
         (f"storage: {{s3: {{secret_access_key: {SECRET}}}}}", r"key storage.s3.access_key_id"),
         (f"storage: {{s3: {{access_key_id: {KEY}}}}}", r"key storage.s3.secret_access_key"),
         (f"storage: {{s3: {{endpoint_url: 'https://{KEY}:{SECRET}@host'}}}}", r"key storage.s3.endpoint_url"),
+        (f"storage: {{s3: {{endpoint_url: 'https://{KEY}:a/{SECRET}@host'}}}}", r"without user name and password"),
+        (f"storage: {{s3: {{endpoint_url: 'https://host/?key={SECRET}'}}}}", r"key storage.s3.endpoint_url"),
         (f"storage: {{s3: {{secret_access_key: *{SECRET}}}}}", r"not YAML at line 1"),
         (f"storage: {{s3: {{secret_access_key: !{SECRET} x}}}}", r"not YAML at line 1"),
         (f"storage:\n  s3:\n    secret_access_key: @{SECRET}\n", r"not YAML at line 3"),

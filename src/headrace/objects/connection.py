@@ -8,7 +8,9 @@ from urllib.parse import urlsplit
 
 from headrace.objects.credentials import Credentials, find_credentials
 from headrace.objects.limits import concurrency
+from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.hydro_setting import read_hydro_setting
+from headrace.schemas.logins import endpoint_problem
 from headrace.schemas.storage_config import StorageConfig
 
 if TYPE_CHECKING:
@@ -39,11 +41,26 @@ class Address:
 
 
 def endpoint_of(storage: StorageConfig) -> str | None:
-    """Return the configured address of the object store: configuration, environment, ``~/hydro_setting.yml``."""
-    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
-        if not storage.endpoint_url and os.environ.get(name):
-            return os.environ[name].rstrip("/")
-    return storage.endpoint_url or read_hydro_setting().storage.s3.endpoint_url or None
+    """Return the configured address of the object store: configuration, environment, ``~/hydro_setting.yml``.
+
+    Raises
+    ------
+    ConfigError
+        An environment variable holds none.
+    """
+    given = [n for n in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL") if not storage.endpoint_url and os.environ.get(n)]
+    if not given:
+        return storage.endpoint_url or read_hydro_setting().storage.s3.endpoint_url or None
+    url = os.environ[given[0]].strip()
+    problem = endpoint_problem(url)
+    if problem:
+        raise ConfigError(
+            describe(
+                "address of an object store cannot be used", where=f"environment variable {given[0]}",
+                expected="http://host:port or https://host", got=problem, fix="correct or unset the variable",
+            )
+        )  # fmt: skip
+    return url.rstrip("/")
 
 
 def resolve(bucket: str, storage: StorageConfig, region: str | None = None) -> Address:
@@ -78,7 +95,7 @@ def connect(bucket: str, storage: StorageConfig) -> "tuple[S3Store, Address, Cre
     Raises
     ------
     ConfigError
-        There are no credentials.
+        There are no credentials, or the address cannot be used.
     """
     from obstore.store import S3Store
 

@@ -62,7 +62,9 @@ def find_credentials(storage: StorageConfig, url: str) -> Credentials | None:
     """
     if storage.anon:
         return None
-    found = _of_profile(storage.profile, url) if storage.profile else _of_environment() or _of_setting() or _of_chain()
+    found = (
+        _of_profile(storage.profile, url) if storage.profile else _of_environment() or _of_setting() or _of_chain(url)
+    )
     if found is None:
         raise ConfigError(
             describe(
@@ -97,42 +99,56 @@ def _of_setting() -> Credentials | None:
     return Credentials(source=str(setting.path), find=lambda: (key, secret, None))
 
 
-def _of_chain() -> Credentials | None:
-    return _of_session(None, "~/.aws or this machine's role")
+def _of_chain(url: str) -> Credentials | None:
+    """Look where botocore looks; what stands in its way is said, for it may be what was meant to be used."""
+    found, reason = _of_session(None, "~/.aws or this machine's role")
+    if reason:
+        raise ConfigError(
+            describe(
+                "credentials cannot be read", where=url, expected="what botocore can use in AWS_PROFILE and ~/.aws",
+                got=reason, fix="correct it, or give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment",
+            )
+        )  # fmt: skip
+    return found
 
 
-def _of_profile(profile: str, url: str) -> Credentials | None:
-    from botocore.exceptions import BotoCoreError
-
-    try:
-        found = _of_session(profile, f"profile {profile}")
-    except BotoCoreError as error:
-        found, reason = None, f"{type(error).__name__}: {error}"
-    else:
-        reason = "a profile without credentials"
+def _of_profile(profile: str, url: str) -> Credentials:
+    found, reason = _of_session(profile, f"profile {profile}")
     if found is None:
         raise ConfigError(
             describe(
                 "profile cannot be used", where=f"storage.profile: {profile}, for {url}",
-                expected="a profile with credentials in ~/.aws", got=reason,
+                expected="a profile with credentials in ~/.aws", got=reason or "a profile without credentials",
                 fix="correct the name, or add the profile: aws configure --profile NAME",
             )
-        ) from None  # fmt: skip
+        )  # fmt: skip
     return found
 
 
-def _of_session(profile: str | None, source: str) -> Credentials | None:
+def _of_session(profile: str | None, source: str) -> tuple[Credentials | None, str]:
+    """Return what botocore finds, or why it finds nothing, where it says so."""
     import botocore.session
+    from botocore.exceptions import BotoCoreError
 
     session: Any = botocore.session.Session(profile=profile)
-    session.set_config_variable("metadata_service_timeout", 1)
-    session.set_config_variable("metadata_service_num_attempts", 1)
-    credentials: Any = session.get_credentials()
+    try:
+        session.set_config_variable("metadata_service_timeout", 1)
+        session.set_config_variable("metadata_service_num_attempts", 1)
+        credentials: Any = session.get_credentials()
+        region = session.get_config_variable("region")
+    except BotoCoreError as error:
+        return None, _reason(error)
     if credentials is None:
-        return None
+        return None, ""
 
     def find() -> tuple[SecretStr, SecretStr, SecretStr | None]:
         now: Any = credentials.get_frozen_credentials()
         return SecretStr(now.access_key), SecretStr(now.secret_key), SecretStr(now.token) if now.token else None
 
-    return Credentials(source=source, find=find, lasting=False, region=session.get_config_variable("region"))
+    return Credentials(source=source, find=find, lasting=False, region=region), ""
+
+
+def _reason(error: Exception) -> str:
+    """Say what stood in botocore's way; what a process for credentials printed may be a secret."""
+    name = type(error).__name__
+    return name if name == "CredentialRetrievalError" else f"{name}: {error}"

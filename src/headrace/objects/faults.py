@@ -54,6 +54,8 @@ class Fault:
 
 
 _STATUS = re.compile(r"status code: (\d{3})[^:]*:? ?(.*)", re.DOTALL)
+_PROVIDER = re.compile(r"External AWS credential provider: (\w+)")
+"""What our own look-up of credentials raised; its text may quote them."""
 _CODE, _MESSAGE = re.compile(r"<Code>([\w.]+)</Code>"), re.compile(r"<Message>([^<]{0,300})</Message>")
 _NO_ANSWER = {
     "dns error": "the host name is not known",
@@ -104,6 +106,9 @@ def fault_of(error: BaseException) -> Fault:
         return Fault(kind=Kind.PERMANENT, reason=str(error), answered=True)
     text = str(error)
     said, _, debug = text.partition("\n\nDebug source:")
+    provider = _PROVIDER.search(said)
+    if provider is not None:
+        return Fault(kind=Kind.EXPIRED, reason=f"they cannot be looked up: {provider[1]}")
     answer = _STATUS.search(said)
     if answer is not None:
         return _of_answer(int(answer[1]), answer[2])

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from headrace.schemas.errors import ConfigError, describe
+from headrace.schemas.logins import without_login
 
 _SCHEME = "s3://"
 _BUCKET = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{1,253}[a-zA-Z0-9]")
@@ -54,7 +55,9 @@ def parse_location(url: str, *, where: str = "") -> Location:
     ConfigError
         It is of another scheme, names no bucket, or holds user name and password, which the message does not repeat.
     """
-    shown = re.sub(r"://[^/\s]*@", "://…@", url)
+    bucket, _, key = url.removeprefix(_SCHEME).partition("/")
+    named = _BUCKET.fullmatch(bucket) is not None
+    shown = url if url.startswith(_SCHEME) and named else without_login(url)
     place = f"{where}: {shown}" if where else shown
     if not url.startswith(_SCHEME):
         raise ConfigError(
@@ -64,14 +67,13 @@ def parse_location(url: str, *, where: str = "") -> Location:
                 fix="give object stores as s3://bucket/folder, with storage.endpoint_url where they are not AWS",
             )
         )  # fmt: skip
-    bucket, _, key = url.removeprefix(_SCHEME).partition("/")
     segments = key.strip("/").split("/") if key.strip("/") else []
-    if not _BUCKET.fullmatch(bucket) or not all(s not in ("", ".", "..") for s in segments):
-        named = "user name or password" if "@" in bucket else f"bucket {bucket!r}" if bucket else "no bucket"
+    if not named or not all(s not in ("", ".", "..") for s in segments):
+        instead = "user name or password" if "@" in url else f"bucket {bucket!r}" if bucket else "no bucket"
         raise ConfigError(
             describe(
                 "URL of an object store cannot be read", where=place, expected="s3://bucket/folder",
-                got=named if not _BUCKET.fullmatch(bucket) else f"an empty or relative part in {key!r}",
+                got=instead if not named else f"an empty or relative part in {key!r}",
                 fix="name the bucket first; the address of the server goes to storage.endpoint_url, keys to the "
                 "environment, storage.profile or ~/hydro_setting.yml",
             )
