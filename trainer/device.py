@@ -1,9 +1,16 @@
 """Which device a run computes on: ``auto`` takes a GPU where there is one."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 
-from headrace.schemas.errors import ConfigError, describe
+from headrace.schemas.errors import ConfigError, HeadraceError, describe
 from headrace.trainer.launch import local_rank
+
+
+class DeviceMemoryError(HeadraceError):
+    """The GPU has too little memory for the model and its batches."""
 
 
 def choose_device(name: str) -> torch.device:
@@ -45,6 +52,30 @@ def choose_device(name: str) -> torch.device:
             )
         )
     return _own_gpu() if device == torch.device("cuda") else device
+
+
+@contextmanager
+def memory_named(task: str) -> Iterator[None]:
+    """Turn torch's complaint about a full GPU into one that says what to change.
+
+    Raises
+    ------
+    DeviceMemoryError
+        The block ran out of the GPU's memory; ``task`` says what it did.
+    """
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise DeviceMemoryError(
+            describe(
+                "the GPU has no memory left",
+                where=task,
+                expected="room for the model, a batch, and what is decoded ahead",
+                got=str(error).splitlines()[0][:200],
+                fix="use a smaller --batch-size or --hidden-size, --amp, or less for decoded rows, such as "
+                "--set loader.device_memory_budget=1GiB; to change settings begin a new run",
+            )
+        ) from error
 
 
 def _own_gpu() -> torch.device:

@@ -96,16 +96,16 @@ class EpochRunner:
             gpu_util_percent=gpu.mean,
             seconds=train_seconds + time.perf_counter() - started,
         )
-        # Row, best, last: killed in between, a resumed run does the epoch again and replaces the first two.
+        # Row, best, watcher, last: killed in between, a resumed run does the epoch again and replaces all of them.
         if self._ranks.first:
             self._folder.record_epoch(row)
         if state.close_epoch(train_loss if validation is None else validation.loss):
             best = state.checkpoint()
             if self._ranks.first:
                 save_checkpoint(self._folder.best, best)
+        remark = self._watcher.epoch_done(row)
         self.save()
         self._progress.finish(summarize(title, row))
-        remark = self._watcher.epoch_done(row)
         if remark is not None:
             self._progress.finish(remark)
 

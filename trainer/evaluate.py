@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from headrace.schemas.errors import HeadraceError, describe
+from headrace.trainer.device import memory_named
 from headrace.trainer.metrics import METRIC_COLUMNS, MetricRow, StreamingMetrics, format_row
 from headrace.trainer.model import SequenceModel
 from headrace.trainer.precision import Precision
@@ -93,6 +94,8 @@ def evaluate(
     ------
     PredictionError
         A prediction is not finite.
+    DeviceMemoryError
+        The GPU has too little memory.
     ConfigError
         A time axis is missing or too short.
     """
@@ -110,6 +113,7 @@ def evaluate(
     clock = started = perf_counter()
     try:
         with (
+            memory_named(task),
             torch.inference_mode(),
             PredictionWriter(predictions, loader.dataset_ids, loader.basin_ids, loader.y_names, times, units) as writer,
         ):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from headrace.schemas.train_config import TrainConfig
 from headrace.trainer.checkpoint import load_checkpoint
+from headrace.trainer.device import memory_named
 from headrace.trainer.epochs import EpochRunner
 from headrace.trainer.interrupt import InterruptGuard
 from headrace.trainer.model import SequenceModel
@@ -91,6 +92,8 @@ def fit(
         ``last.pt`` is of another configuration, model or index.
     ConfigError
         The model does not fit the loader, no target was observed, or torch lacks the precision.
+    DeviceMemoryError
+        The GPU has too little memory.
     RankLostError
         Another rank has ended.
     """
@@ -111,7 +114,8 @@ def fit(
             run.save()
         try:
             while not state.finished:
-                run.one_epoch()
+                with memory_named("training"):
+                    run.one_epoch()
                 if not state.finished:
                     run.stop_if_asked()
         finally:

@@ -156,7 +156,7 @@ class LossMeter:
         else:
             everything = torch.arange(len(batch.start))
             cause = f"finite data in a batch with {describe_windows(self._loader, batch, everything)}"
-            fix = "the weights have diverged: lower train.learning_rate or set train.clip_gradient_norm, and resume"
+            fix = "the weights have diverged: begin a new run with a lower train.learning_rate or clip_gradient_norm"
         return NonFiniteLossError(
             describe(
                 "the loss is no longer finite",

@@ -138,7 +138,7 @@ def test_a_loss_that_is_not_finite_ends_all_ranks_with_the_reason(ran):
     assert codes(ran, "diverged") == [1, 1]
     for rank, outcome in enumerate(ran[1]["diverged"]):
         assert f"Error of process {rank} of 2: the loss is no longer finite" in outcome.err
-        assert "lower train.learning_rate" in outcome.err
+        assert "a lower train.learning_rate" in outcome.err
 
 
 def test_several_ranks_train_several_seeds(ran):

@@ -12,6 +12,7 @@ from headrace.schemas.errors import ConfigError, StaleIndexError
 from headrace.schemas.train_config import TrainConfig
 from headrace.schemas.windows import WindowSpec
 from headrace.trainer.checkpoint import CheckpointError, load_checkpoint
+from headrace.trainer.device import DeviceMemoryError
 from headrace.trainer.loop import fit
 from headrace.trainer.loss_meter import NonFiniteLossError
 from headrace.trainer.model import build_model
@@ -203,7 +204,19 @@ def test_diverged_weights_are_told_from_bad_data(tmp_path):
     model = model_for(loader)
     with torch.no_grad():
         model.head.weight.fill_(torch.nan)
-    with pytest.raises(NonFiniteLossError, match=r"lower train\.learning_rate"):
+    with pytest.raises(NonFiniteLossError, match=r"new run with a lower train\.learning_rate"):
+        fit(model, loader, None, settings(), RunFolder.create(tmp_path / "run"))
+
+
+def test_a_full_gpu_is_said_with_what_to_change(tmp_path, monkeypatch):
+    loader = train_loader()
+    model = model_for(loader)
+
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.\nMore.")
+
+    monkeypatch.setattr(model, "hidden", full)
+    with pytest.raises(DeviceMemoryError, match=r"(?s)training.*allocate 20\.00 GiB.*--batch-size"):
         fit(model, loader, None, settings(), RunFolder.create(tmp_path / "run"))
 
 
