@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from headrace.decode import decode
 from headrace.schemas.config import BadChunkPolicy
-from headrace.schemas.errors import DamagedChunkError
+from headrace.schemas.errors import DamagedChunkError, ReadError, describe
 from headrace.schemas.variables import DecodeRule
 from headrace.store import StoredArray
 
@@ -45,7 +45,7 @@ def read_static_rows(stored: StoredArray, policy: BadChunkPolicy) -> StaticRows:
     Raises
     ------
     ReadError
-        A chunk cannot be read, or cannot be decoded and the policy is ``error``.
+        A chunk cannot be read, is not as it was listed, or cannot be decoded and the policy is ``error``.
     """
     grid = stored.grid.basin
     raw = np.zeros(grid.extent, dtype=stored.dtype.newbyteorder("="))
@@ -53,7 +53,10 @@ def read_static_rows(stored: StoredArray, policy: BadChunkPolicy) -> StaticRows:
     for chunk in range(grid.num_chunks):
         rows = slice(*grid.bounds(chunk))
         fetch = stored.fetch(rows, slice(0, 1))
-        if fetch.stat(stored.object_key(chunk, 0)) is None:
+        stat = fetch.stat(stored.object_key(chunk, 0))
+        if stat != stored.stat(chunk, 0):
+            raise ReadError(_changed(stored, chunk))
+        if stat is None:
             state[rows] = ABSENT
         try:
             raw[rows] = stored.read(rows, slice(0, 1), fetch)[:, 0]
@@ -62,6 +65,16 @@ def read_static_rows(stored: StoredArray, policy: BadChunkPolicy) -> StaticRows:
                 raise
             state[rows] = DAMAGED
     return StaticRows(raw=raw, state=state)
+
+
+def _changed(stored: StoredArray, chunk: int) -> str:
+    return describe(
+        "chunk changed while it was read",
+        where=f"{stored.uri}, {stored.object_key(chunk, 0)}",
+        expected="the object that was listed",
+        got="another one, or none",
+        fix="wait until the store is written, then run the same command again",
+    )
 
 
 def areas_of(values: NDArray[np.float64]) -> NDArray[np.float64]:

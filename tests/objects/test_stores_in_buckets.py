@@ -1,6 +1,7 @@
 """Stores in a bucket give what the same stores give on a disk, and what is wrong with them is said."""
 
 import pickle
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,13 @@ import pytest
 
 import headrace
 from build_here import build_here
+from headrace.indexer.inventory import take_inventory
 from headrace.objects.client import S3Client
 from headrace.objects.counts import RequestCounts, request_counts
 from headrace.open_store import open_group
 from headrace.schemas.config import Config
 from headrace.schemas.config_io import parse_config
-from headrace.schemas.errors import StaleIndexError, StoreNotFoundError
+from headrace.schemas.errors import SourceError, StaleIndexError, StoreNotFoundError
 from indexing import table_bytes
 from joint_stores import Joint, write_joint
 from s3_server import SECRET, Bucket
@@ -99,6 +101,19 @@ def test_a_chunk_that_is_gone_makes_the_index_stale_and_is_never_filled(both: Bo
     (both.bucket.path / "stores/creek.zarr/flow/0.1").unlink()
     with pytest.raises(StaleIndexError, match=r"(?s)creek\.zarr/flow/0\.1\n.*got: +size:etag absent"):
         batches(both.remote_index)
+
+
+def test_a_chunk_of_an_attribute_that_is_listed_and_then_not_there_is_no_fill_value(both: Both):
+    get = S3Client.get
+
+    def losing(client: S3Client, key: str) -> Any:
+        return None if re.search(r"_attributes\.zarr/(?!basin)\w+/\d", key) else get(client, key)
+
+    with (
+        mock.patch.object(S3Client, "get", losing),
+        pytest.raises(SourceError, match=r"chunk changed while it was read\n.*_attributes\.zarr"),
+    ):
+        take_inventory(both.remote_config)
 
 
 def test_what_changed_is_scanned_again_and_nothing_else(both: Both, tmp_path: Path):
