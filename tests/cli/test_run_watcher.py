@@ -46,6 +46,13 @@ def test_a_model_that_waits_is_told_what_to_change(changes, words):
     assert words in remark
 
 
+def test_processes_of_a_host_are_not_told_to_take_each_others_threads(monkeypatch):
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}.items():
+        monkeypatch.setenv(name, value)
+    remark = RunWatcher(loader(num_workers=1, resident=False), None).epoch_done(row(0, wait=1.0))
+    assert "raise --memory-budget" in remark
+
+
 def test_the_same_is_not_said_twice_and_nothing_where_the_loader_keeps_up():
     watcher = RunWatcher(loader(resident=False), None)
     assert watcher.epoch_done(row(0, wait=0.1)) is None

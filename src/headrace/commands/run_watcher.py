@@ -5,6 +5,7 @@ import os
 from headrace.loader import WindowLoader
 from headrace.loader.advice import Waiting
 from headrace.loader.utilization import UtilizationSampler
+from headrace.trainer.launch import processes_here
 from headrace.trainer.run_folder import EpochRow
 from headrace.trainer.tensorboard import TensorBoardLog
 
@@ -41,8 +42,9 @@ class RunWatcher:
             return None
         loader = self._loader
         remedy = Waiting(
-            num_workers=loader.num_workers, num_threads=os.cpu_count() or 1, resident=loader.resident,
-            bytes_read=loader.bytes_read, chunks_read=loader.chunks_read, first_pass=first_pass,
+            num_workers=loader.num_workers, num_threads=(os.cpu_count() or 1) // processes_here(),
+            resident=loader.resident, bytes_read=loader.bytes_read, chunks_read=loader.chunks_read,
+            first_pass=first_pass,
         ).remedy("later epochs wait less")  # fmt: skip
         said, self._said = self._said, remedy
         return None if said == remedy else f"Waiting for data took {share:.0%} of the epoch: {remedy}"
