@@ -15,6 +15,8 @@ class StorageConfig(Section):
     model_config = ConfigDict(hide_input_in_errors=True)
 
     source: Literal["local", "cloud"] = "local"
+    client: Literal["auto", "obstore", "s3fs"] = "auto"
+    """The library that talks to object stores: auto is obstore, and s3fs where that cannot be loaded."""
     endpoint_url: str | None = None
     """``http://`` or ``https://`` address of a store that is not AWS; None asks the environment, then means AWS."""
     region: str | None = None

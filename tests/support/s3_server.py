@@ -31,14 +31,18 @@ class S3Server:
         Its URL.
     root
         Folder of the buckets.
+    client
+        The client library that `storage` asks for.
     """
 
     endpoint: str
     root: Path
+    client: str = "auto"
 
     def storage(self, **changes: Any) -> StorageConfig:
         """Return the `storage` section that reaches it, with few and short tries unless told otherwise."""
-        few = {"source": "cloud", "endpoint_url": self.endpoint, "timeout_seconds": 10.0, "max_retries": 3}
+        few: dict[str, Any] = {"source": "cloud", "client": self.client, "endpoint_url": self.endpoint}
+        few |= {"timeout_seconds": 10.0, "max_retries": 3}
         return StorageConfig.model_validate(few | changes)
 
     @property

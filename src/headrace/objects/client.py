@@ -5,13 +5,14 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from headrace.objects.connection import connect
+from headrace.objects.bucket import PAGE, Bucket, StoredObject
 from headrace.objects.counts import counter
-from headrace.objects.faults import CutShortError, Fault, Kind, NoProgressError, fault_of
+from headrace.objects.faults import Fault, Kind, NoProgressError
+from headrace.objects.library import connect
 from headrace.objects.limits import request_pool
 from headrace.objects.refusals import refusal
 from headrace.objects.retry import Retrying
@@ -22,16 +23,6 @@ T = TypeVar("T")
 _ABSENT_WITHOUT_DOCUMENT = ("HEAD", "DELETE")
 """Requests to which a bare "not found" is an answer: to a GET an object store sends a document, a gateway does not."""
 _LOOK_SECONDS = 0.5
-_PAGE = 1000
-"""Keys that a server lists in one answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredObject:
-    """An object as it was received: its bytes, and what the same answer says of it."""
-
-    data: memoryview
-    stat: ObjectStat
 
 
 @lru_cache(maxsize=64)
@@ -53,24 +44,15 @@ class S3Client:
     def __init__(self, bucket: str, storage: StorageConfig) -> None:
         self.bucket, self.storage = bucket, storage
         self._lock = threading.Lock()
-        self._connection: Any = None
+        self._connection: Bucket | None = None
         self._answered = self._given_up = False
 
     def get(self, key: str) -> StoredObject | None:
         """Return an object with its size and etag, or None where the server says that there is none."""
-        import obstore
-
-        def call(store: Any) -> StoredObject:
-            answer = obstore.get(store, key)
-            meta = answer.meta
-            data = memoryview(answer.bytes())
-            if len(data) != meta["size"]:
-                msg = f"{len(data)} of {meta['size']} bytes came"
-                raise CutShortError(msg)
-            counter.add(nbytes=len(data))
-            return StoredObject(data, stat_of(meta))
-
-        return self._asked("GET", key, call)
+        found = self._asked("GET", key, lambda bucket: bucket.get(key))
+        if found is not None:
+            counter.add(nbytes=found.stat.nbytes)
+        return found
 
     def submit(self, key: str) -> "Future[StoredObject | None]":
         """Begin a :meth:`get`; as many are under way as the process may have."""
@@ -78,69 +60,55 @@ class S3Client:
 
     def stat(self, key: str) -> ObjectStat | None:
         """Return size and etag of an object, or None where there is none."""
-        import obstore
-
-        return self._asked("HEAD", key, lambda store: stat_of(obstore.head(store, key)))
+        return self._asked("HEAD", key, lambda bucket: bucket.head(key))
 
     def listing(self, folder: str) -> dict[str, ObjectStat]:
         """Return size and etag of every object below a folder, by key; a request for every thousand.
 
         The object that consoles make to show an empty folder is not one of them.
         """
-        import obstore
-
         found: dict[str, ObjectStat] = {}
         last = ""
 
-        def page(store: Any) -> list[Any]:
-            pages = obstore.list(store, folder or None, offset=last or None, chunk_size=_PAGE)
-            rows = list(next(iter(pages), []))
-            if len(rows) == _PAGE and rows[-1]["path"] <= last:
-                msg = f"a listing that was to go on after {last} came to {rows[-1]['path']}"
+        def page(bucket: Bucket) -> list[tuple[str, ObjectStat]]:
+            rows = bucket.page(folder, last)
+            if len(rows) >= PAGE and rows[-1][0] <= last:
+                msg = f"a listing that was to go on after {last} came to {rows[-1][0]}"
                 raise NoProgressError(msg)
             return rows
 
         while True:
             rows = self._asked("LIST", folder, page) or []
-            found |= {row["path"]: stat_of(row) for row in rows if row["path"] != folder}
-            if len(rows) < _PAGE:
+            found |= {key: stat for key, stat in rows if key != folder}
+            if len(rows) < PAGE:
                 return found
-            last = rows[-1]["path"]
+            last = rows[-1][0]
 
     def folders(self, folder: str) -> tuple[list[str], list[str]]:
         """Return the names of folders and of objects directly in a folder, sorted."""
-        import obstore
-
-        found: Any = self._asked("LIST", folder, lambda store: obstore.list_with_delimiter(store, folder or None))
+        keys = self._asked("LIST", folder, lambda bucket: bucket.folders(folder)) or ([], [])
         start = len(folder) + 1 if folder else 0
-        keys = found["common_prefixes"], [row["path"] for row in found["objects"]]
         folders, objects = (sorted(key[start:].strip("/") for key in group if key != folder) for group in keys)
         return folders, objects
 
     def put(self, key: str, data: bytes) -> None:
         """Write an object."""
-        import obstore
-
-        self._asked("PUT", key, lambda store: obstore.put(store, key, data, use_multipart=len(data) > 64 * 2**20))
+        self._asked("PUT", key, lambda bucket: bucket.put(key, data))
 
     def delete(self, key: str) -> None:
         """Remove an object, if it is there."""
-        import obstore
+        self._asked("DELETE", key, lambda bucket: bucket.delete(key))
 
-        self._asked("DELETE", key, lambda store: obstore.delete(store, key))
-
-    def _asked(self, action: str, key: str, call: Callable[[Any], T]) -> T | None:
+    def _asked(self, action: str, key: str, call: Callable[[Bucket], T]) -> T | None:
         """Send a request until it is answered; None where the server says that there is no such object."""
-        from obstore.exceptions import BaseError
-
         retrying, renewed = Retrying(self.storage), False
         while True:
-            store, address, credentials = self._connected()
+            bucket = self._connected()
             counter.add(requests=1)
             try:
-                answer = call(store)
-            except (BaseError, CutShortError, NoProgressError, OSError, ValueError) as error:
-                fault = fault_of(error)
+                answer = call(bucket)
+            except bucket.errors as error:
+                fault = bucket.fault_of(error)
             else:
                 self._answered = True
                 return answer
@@ -149,9 +117,11 @@ class S3Client:
                 if action in _ABSENT_WITHOUT_DOCUMENT or (action == "GET" and fault.documented):
                     return None
                 fault = replace(fault, kind=Kind.PERMANENT)  # a listing that is not found lists nothing as absent
-            if (fault.kind is Kind.EXPIRED or (fault.perhaps_expired and credentials is not None)) and not renewed:
+            if (
+                fault.kind is Kind.EXPIRED or (fault.perhaps_expired and bucket.credentials is not None)
+            ) and not renewed:
                 renewed = True
-                self._renew(store)
+                self._renew(bucket)
                 counter.add(retries=1)
                 continue
             pause = retrying.pause_after(fault, answered=self._answered, given_up=self._given_up)
@@ -161,8 +131,8 @@ class S3Client:
                     replace(fault, kind=Kind.UNREACHED) if self._given_up else fault,
                     action=action,
                     url=f"s3://{self.bucket}/{key}",
-                    address=address,
-                    credentials=credentials,
+                    address=bucket.address,
+                    credentials=bucket.credentials,
                     tries=retrying.tries,
                     seconds=retrying.elapsed,
                 )
@@ -179,21 +149,14 @@ class S3Client:
     def _note(self, fault: Fault) -> None:
         counter.add(retries=1, throttles=fault.kind is Kind.THROTTLED)
 
-    def _connected(self) -> Any:
+    def _connected(self) -> Bucket:
         with self._lock:
             if self._connection is None:
                 self._connection = connect(self.bucket, self.storage)
             return self._connection
 
-    def _renew(self, store: Any) -> None:
+    def _renew(self, bucket: Bucket) -> None:
         """Look for credentials again, unless another thread has done so since."""
         with self._lock:
-            if self._connection is not None and self._connection[0] is store:
+            if self._connection is bucket:
                 self._connection = None
-
-
-def stat_of(meta: Any) -> ObjectStat:
-    """Return size and fingerprint of an object; a server without etags is taken by its time, in whole seconds."""
-    etag = str(meta["e_tag"] or "").removeprefix("W/").strip('"')
-    tag = etag or f"{meta['last_modified']:%Y%m%dT%H%M%SZ}"
-    return ObjectStat(nbytes=meta["size"], fingerprint=f"{meta['size']}:{tag}")

@@ -1,22 +1,17 @@
-"""``storage`` → one connection to a bucket with the client library, whose own retries are off."""
+"""``storage`` → where requests for a bucket go, and how long they may take; the same for both client libraries."""
 
 import os
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Final
 from urllib.parse import urlsplit
 
-from headrace.objects.credentials import Credentials, find_credentials
-from headrace.objects.limits import concurrency
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.hydro_setting import read_hydro_setting
 from headrace.schemas.logins import endpoint_problem
 from headrace.schemas.storage_config import StorageConfig
 
-if TYPE_CHECKING:
-    from obstore.store import S3Store
-
-_CONNECT_SECONDS = 5.0
+CONNECT_SECONDS: Final = 5.0
+"""For a connection; fewer where ``timeout_seconds`` is less."""
 _VIRTUAL_HOSTS = ("amazonaws.com", "amazonaws.com.cn", "aliyuncs.com")
 """Services that want the bucket in the host name."""
 
@@ -89,40 +84,6 @@ def resolve(bucket: str, storage: StorageConfig, region: str | None = None) -> A
     return Address(endpoint=endpoint, region=region, virtual=virtual)
 
 
-def connect(bucket: str, storage: StorageConfig) -> "tuple[S3Store, Address, Credentials | None]":
-    """Make a connection; nothing is sent yet.
-
-    Raises
-    ------
-    ConfigError
-        There are no credentials, or the address cannot be used.
-    """
-    from obstore.store import S3Store
-
-    credentials = find_credentials(storage, f"s3://{bucket}")
-    address = resolve(bucket, storage, None if credentials is None else credentials.region)
-    # The library would take every AWS_ variable that is left open.
-    signing: dict[str, Any] = {"skip_signature": credentials is None}
-    if credentials is not None:
-        signing["credential_provider"] = credentials
-    # An answer may take as long as it keeps coming: only silence ends it.
-    silence = timedelta(seconds=max(storage.timeout_seconds / 3, 0.5))
-    store = S3Store(
-        bucket,
-        endpoint=address.endpoint,
-        aws_endpoint_url_s3=address.endpoint,  # else the environment's would come before the one above
-        region=address.region,
-        virtual_hosted_style_request=address.virtual,
-        disable_bulk_delete=True,  # not every server has it, or signs it alike
-        client_options={
-            "allow_http": address.endpoint.startswith("http://"),
-            "connect_timeout": timedelta(seconds=min(_CONNECT_SECONDS, storage.timeout_seconds)),
-            "read_timeout": silence,
-            "timeout": "1h",
-            "pool_max_idle_per_host": str(concurrency(storage)),
-            "pool_idle_timeout": timedelta(seconds=30),
-        },
-        retry_config={"max_retries": 0, "retry_timeout": timedelta(seconds=storage.timeout_seconds)},
-        **signing,
-    )
-    return store, address, credentials
+def silence_seconds(storage: StorageConfig) -> float:
+    """Return how long a server may say nothing: an answer may take as long as it keeps coming."""
+    return max(storage.timeout_seconds / 3, 0.5)

@@ -111,7 +111,7 @@ def fault_of(error: BaseException) -> Fault:
         return Fault(kind=Kind.EXPIRED, reason=f"they cannot be looked up: {provider[1]}")
     answer = _STATUS.search(said)
     if answer is not None:
-        return _of_answer(int(answer[1]), answer[2])
+        return of_answer(int(answer[1]), answer[2])
     if "BareRedirect" in debug:
         return Fault(kind=Kind.REGION, reason="the server sends us elsewhere: the bucket is in another region")
     for mark, reason in _NO_ANSWER.items():
@@ -124,7 +124,8 @@ def fault_of(error: BaseException) -> Fault:
     return Fault(kind=Kind.PERMANENT, reason=f"{type(error).__name__}: {' '.join(said.split())[:200]}")
 
 
-def _of_answer(status: int, body: str) -> Fault:
+def of_answer(status: int, body: str) -> Fault:
+    """Return what an answer with a status of failure and some document, or none, means."""
     code, message = _CODE.search(body), _MESSAGE.search(body)
     reason = " ".join([f"HTTP status {status}", *([code[1]] if code else [])])
     if message and "AccessKeyId" not in message[1]:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Protocol
 
-from headrace.objects.client import StoredObject
+from headrace.objects.bucket import StoredObject
 from headrace.objects.local import stat_file
 from headrace.objects.stat import ObjectStat
 

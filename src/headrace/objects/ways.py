@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from headrace.objects.connection import resolve
 from headrace.objects.credentials import find_credentials
+from headrace.objects.library import library_of
 from headrace.objects.limits import concurrency
 from headrace.objects.location import is_remote, parse_location
 from headrace.schemas.storage_config import StorageConfig
@@ -27,7 +28,8 @@ def _way_to(bucket: str, storage: StorageConfig) -> str:
     address = resolve(bucket, storage, None if credentials is None else credentials.region)
     place = "host name" if address.virtual else "path"
     who = "without credentials" if credentials is None else f"with credentials from {credentials.source}"
+    by = " through s3fs" if library_of(storage) == "s3fs" else ""
     return (
         f"s3://{bucket} at {address.endpoint} (bucket in the {place}, region {address.region}), {who}, "
-        f"{concurrency(storage)} requests at once"
+        f"{concurrency(storage)} requests at once{by}"
     )

@@ -14,7 +14,8 @@ import zarr
 from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
 
-from headrace.objects.client import S3Client, StoredObject, client_for
+from headrace.objects.bucket import StoredObject
+from headrace.objects.client import S3Client, client_for
 from headrace.objects.fetch import ObjectFetch, held_objects
 from headrace.objects.limits import request_pool
 from headrace.objects.location import Location
