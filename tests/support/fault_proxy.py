@@ -231,10 +231,10 @@ class _Handler(BaseHTTPRequestHandler):
             headers.append(("Connection", "close"))
         else:
             headers.append(("Content-Length", str(sent if fault == "cut_relabelled" else length)))
+        self._note(answer.status, sent, fault)  # before the client can go on
         self._head(answer.status, headers)
         if rule and fault == "slow_first_byte":
             self.server.closing.wait(rule.seconds)
-        self._note(answer.status, sent, fault)
         for piece in _pieces(answer, whole, sent):
             self.wfile.write(piece)
         if not cut:
