@@ -5,6 +5,7 @@ A put is whole or not at all, and the manifest is the last one, so nothing half-
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -103,8 +104,14 @@ class RemoteSite:
         self._folder.write(name, (self._local / name).read_bytes())
 
     def _for_each(self, do: Callable[[str], None], names: Iterable[str]) -> None:
-        for _ in request_pool(self._storage).map(do, names):
-            pass
+        asked = [request_pool(self._storage).submit(do, name) for name in names]
+        try:
+            for answer in asked:
+                answer.result()
+        finally:  # none may write once the claim is released
+            for answer in asked:
+                answer.cancel()
+            wait(asked)
 
 
 @contextmanager

@@ -11,8 +11,9 @@ import pytest
 
 from headrace.indexer import claim as claim_module
 from headrace.indexer.claim import Claim, Owner
+from headrace.indexer.remote_site import claimed_url
 from headrace.objects import open_folder
-from headrace.schemas.errors import ConfigError
+from headrace.schemas.errors import ConfigError, StorageError
 from indexing import build_inline, config, dataset, table_bytes
 from synthetic import write_store
 
@@ -154,3 +155,27 @@ def test_of_many_that_begin_at_once_never_two_hold(folder, monkeypatch):
     assert set(most) <= {1}
     assert len(most) + len(refused) == 6
     assert folder.names() == []
+
+
+def test_nothing_is_written_any_more_once_a_build_has_failed(folder, bucket, monkeypatch):
+    """A late answer to the failed build must not fall into what the next one writes."""
+    begun, ended = [], []
+    others = threading.Barrier(6)
+
+    def delete(_: object, name: str) -> None:
+        if "part-0" in name:
+            others.wait()
+            raise StorageError(name)
+        begun.append(name)
+        others.wait()
+        time.sleep(0.2)
+        ended.append(name)
+
+    for number in range(6):
+        folder.write(f"parts/part-{number}.parquet", b"")
+    with claimed_url(folder.url, bucket.storage) as site:
+        monkeypatch.setattr(type(folder), "delete", delete)
+        with pytest.raises(StorageError, match="part-0"):
+            site.sweep(set())
+        monkeypatch.undo()
+        assert sorted(begun) == sorted(ended)
