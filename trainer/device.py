@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import torch
 
 from headrace.schemas.errors import ConfigError, HeadraceError, describe
-from headrace.trainer.launch import local_rank
+from headrace.trainer.launch import local_rank, processes_here
 
 
 class DeviceMemoryError(HeadraceError):
@@ -24,7 +24,7 @@ def choose_device(name: str) -> torch.device:
     Raises
     ------
     ConfigError
-        torch knows no such device, or this machine has none, or fewer than processes.
+        torch knows no such device, or this machine has none, or fewer than processes; or all processes would share it.
     """
     available = torch.cuda.is_available()
     if name == "auto":
@@ -51,7 +51,18 @@ def choose_device(name: str) -> torch.device:
                 fix="use --device cpu or auto, or install torch with CUDA",
             )
         )
-    return _own_gpu() if device == torch.device("cuda") else device
+    named_alone = device == torch.device("cuda")
+    if device.type == "cuda" and not named_alone and processes_here() > 1:
+        raise ConfigError(
+            describe(
+                "several processes would compute on one GPU",
+                where="train.device",
+                expected="cuda or auto, which give each process a GPU of its own",
+                got=name,
+                fix="use --device cuda; CUDA_VISIBLE_DEVICES chooses among the GPUs of a host",
+            )
+        )
+    return _own_gpu() if named_alone else device
 
 
 @contextmanager

@@ -102,6 +102,16 @@ def test_an_unknown_id_prints_what_its_store_holds_as_a_configuration(hydro, tmp
     assert config.datasets["mine"].timeseries == str(tmp_path / "mine_timeseries.zarr")
 
 
+@pytest.mark.parametrize(("given", "lacking"), [("relevant", "target"), ("target", "input")])
+def test_variables_begun_by_hand_are_not_filled_and_that_is_said_before_a_build(given, lacking):
+    Path("part.yml").write_text(f"datasets: {{camels_us: {{variables: {{{given}: [streamflow]}}}}}}", encoding="utf-8")
+    outcome = run_headrace("train", "--config", "part.yml")
+    assert outcome.code == 2
+    assert f"without any {lacking}" in outcome.err
+    assert "not filled from a preset" in outcome.err
+    assert not Path("indexes").exists()
+
+
 def test_an_unknown_id_without_store_names_what_looks_like_it():
     outcome = run_headrace("train", "--dataset-id", "camels_uk")
     assert outcome.code == 2

@@ -44,7 +44,8 @@ def test_each_process_takes_its_own_gpu(second_of_four, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
     assert choose_device("auto") == choose_device("cuda") == torch.device("cuda", 1)
-    assert choose_device("cuda:0") == torch.device("cuda", 0)
+    with pytest.raises(ConfigError, match=r"(?s)would compute on one GPU.*CUDA_VISIBLE_DEVICES"):
+        choose_device("cuda:0")
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
     with pytest.raises(ConfigError, match=r"(?s)more processes on this host than GPUs.*smaller --nproc-per-node"):
         choose_device("auto")

@@ -52,6 +52,30 @@ def ensure_index(config: Config, folder: IndexPath | None, console: Console) -> 
     return folder
 
 
+def refuse_untrainable(config: Config) -> None:
+    """Refuse a configuration without anything to predict, or to predict it from, before an index is built for it.
+
+    Raises
+    ------
+    ConfigError
+        No data set has a target, or none has an input or a static.
+    """
+    for lacking, named, example in (
+        ("target", config.names("target"), "target: {streamflow: q_cms_obs}"),
+        ("input", config.names("input") or config.names("static"), "relevant: {precipitation: pcp_mm}"),
+    ):
+        if not named:
+            raise ConfigError(
+                describe(
+                    f"a model cannot be trained without any {lacking}",
+                    where=f"datasets.{next(iter(config.datasets))}.variables",
+                    expected=f"a name and its array, such as {example}",
+                    got="none in any data set",
+                    fix="name it; variables that the configuration begins to name are not filled from a preset",
+                )
+            )
+
+
 def build(config: Config, folder: IndexPath, console: Console) -> None:
     """Build an index, or bring one up to date, with progress and a summary."""
     from headrace.indexer import build_index  # Dask takes a second that finished indexes need not wait for

@@ -125,13 +125,14 @@ def _train(
 ) -> None:
     from headrace.commands.configuration import read_config
     from headrace.commands.loaders import with_budget_per_worker
-    from headrace.commands.run_setup import default_run_folder, ensure_index
+    from headrace.commands.run_setup import default_run_folder, ensure_index, refuse_untrainable
     from headrace.commands.train_runs import start, summarize
     from headrace.trainer.device import choose_device
     from headrace.trainer.run_folder import RunFolder
     from headrace.trainer.tensorboard import require_tensorboard
 
     config = read_config(config_file, index_folder, overrides, datasets, source)
+    refuse_untrainable(config)
     if "loader.num_workers=0" in overrides:
         console.print(NO_WORKER, highlight=False)
     if worker_cache_mib is not None:
