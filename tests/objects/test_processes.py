@@ -35,6 +35,24 @@ reads = [client.submit("x") for _ in range(8)]
 time.sleep(1)
 """
 
+FORKS = """
+import os, sys
+from headrace.objects import open_folder
+from headrace.schemas.errors import ConfigError
+from headrace.schemas.storage_config import StorageConfig
+folder = open_folder(sys.argv[2], StorageConfig(endpoint_url=sys.argv[1], max_retries=0))
+found = folder.read("x")
+child = os.fork()
+if child == 0:
+    try:
+        folder.read("x")
+    except ConfigError as error:
+        print(str(error).splitlines()[0], flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(found)
+"""
+
 
 def test_nothing_in_the_environment_overrules_a_profile(bucket: Bucket, tmp_path: Path, monkeypatch):
     """D4: the client's library reads variables of its own."""
@@ -65,6 +83,13 @@ def test_many_readers_keep_to_the_files_a_process_may_open(bucket: Bucket):
     command = [sys.executable, "-c", MANY_READS, bucket.server.endpoint, bucket.name]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_fork_of_a_process_that_has_read_is_refused_where_it_would_wait_for_ever(bucket: Bucket):
+    (bucket.path / "x").write_bytes(b"123")
+    command = [sys.executable, "-W", "ignore", "-c", FORKS, bucket.server.endpoint, bucket.url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "object storage cannot be used in a forked process\nb'123'\n", done.stderr
 
 
 def test_a_process_that_ends_does_not_wait_for_further_tries(bucket: Bucket):

@@ -12,6 +12,7 @@ from typing import TypeVar
 from headrace.objects.bucket import PAGE, Bucket, StoredObject
 from headrace.objects.counts import counter
 from headrace.objects.faults import Fault, Kind, NoProgressError
+from headrace.objects.forks import refuse_fork
 from headrace.objects.library import connect
 from headrace.objects.limits import request_pool
 from headrace.objects.refusals import refusal
@@ -31,7 +32,14 @@ def _client(bucket: str, storage: StorageConfig, process: int) -> "S3Client":
 
 
 def client_for(bucket: str, storage: StorageConfig) -> "S3Client":
-    """Return this process's client for a bucket; made by the first call, without a request."""
+    """Return this process's client for a bucket; made by the first call, without a request.
+
+    Raises
+    ------
+    ConfigError
+        This process is a fork of one that has used object storage.
+    """
+    refuse_fork()
     return _client(bucket, storage, os.getpid())
 
 
