@@ -143,16 +143,13 @@ def _budgets(rows: Sequence[Row], shares: Sequence[float]) -> list[str]:
             f"| {memory} | {found[0]['rounds']} | {mixed:.2f} | {_each(found)} | {_mean(found):.3f} | "
             f"{_median(found, 'seconds'):.1f} |"
         )
-    resident = _of(rows, "headrace", None)
-    bounded = {share: _of(rows, "headrace", share) for share in shares}
-    lowest = min(bounded.values(), key=_mean)
-    spread = max(_spread(found) for found in (resident, *bounded.values()))
-    difference = _mean(lowest) - _mean(resident)
-    within = "within" if abs(difference) <= spread else "beyond"
+    resident = [row["nse_median"] for row in _of(rows, "headrace", None)]
+    bounded = [row for share in shares for row in _of(rows, "headrace", share)]
+    mean = _mean(bounded)
+    where = "below" if mean < min(resident) else "above" if mean > max(resident) else "inside"
     text = (
-        f"The lowest of these means lies {difference:+.3f} from the resident one, {within} the {spread:.3f} by which "
-        f"seeds differ. All {sum(map(len, bounded.values()))} bounded trainings together have a mean of "
-        f"{_mean([row for found in bounded.values() for row in found]):.3f}."
+        f"All {len(bounded)} bounded trainings together have a mean of {mean:.3f}, "
+        f"{mean - statistics.mean(resident):+.3f} from the resident ones and {where} their range of {min(resident):.3f} to {max(resident):.3f}."
     )
     return [*lines, "", fill(text, width=120)]
 
