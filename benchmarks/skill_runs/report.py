@@ -149,7 +149,8 @@ def _budgets(rows: Sequence[Row], shares: Sequence[float]) -> list[str]:
     where = "below" if mean < min(resident) else "above" if mean > max(resident) else "inside"
     text = (
         f"All {len(bounded)} bounded trainings together have a mean of {mean:.3f}, "
-        f"{mean - statistics.mean(resident):+.3f} from the resident ones and {where} their range of {min(resident):.3f} to {max(resident):.3f}."
+        f"{mean - statistics.mean(resident):+.3f} from the resident ones "
+        f"and {where} their range of {min(resident):.3f} to {max(resident):.3f}."
     )
     return [*lines, "", fill(text, width=120)]
 
