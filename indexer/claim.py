@@ -158,7 +158,10 @@ class Claim:
 
     def _others(self) -> Iterator["_Found"]:
         """Yield the claims of others that hold; remove those that were left behind."""
-        for name in self._folder.names(CLAIM_PREFIX):
+        names = self._folder.names(CLAIM_PREFIX)
+        if self._name not in names:
+            raise ConfigError(self._unlisted())
+        for name in names:
             if name == self._name:
                 continue
             found = _Found.read(self._folder, name)
@@ -169,6 +172,15 @@ class Claim:
                 self._folder.delete(name)
                 continue
             yield found
+
+    def _unlisted(self) -> str:
+        return describe(
+            "the lock of this build is not listed where it was written",
+            where=f"{self._folder.url}/{self._name}",
+            expected="a listing that shows every object written before it began, others' locks among them",
+            got="one without it",
+            fix="run the same command again; if it says so again, build into a folder on a disk and copy that",
+        )
 
     def _held(self, other: "_Found") -> str:
         renewed, ends = (_clock(other.renewed + seconds) for seconds in (0.0, STALE_SECONDS))

@@ -179,3 +179,12 @@ def test_nothing_is_written_any_more_once_a_build_has_failed(folder, bucket, mon
             site.sweep(set())
         monkeypatch.undo()
         assert sorted(begun) == sorted(ended)
+
+
+def test_a_listing_that_does_not_show_the_own_lock_proves_nothing_of_others(folder, held, monkeypatch):
+    """So answers a page that is well-formed and no listing."""
+    monkeypatch.setattr(type(folder), "names", lambda *_: [])
+    with pytest.raises(ConfigError, match="not listed where it was written"):
+        Claim(folder).take()
+    monkeypatch.undo()
+    assert len(folder.names("parts/lock")) == 1
