@@ -11,7 +11,8 @@ from tree import REPOSITORY
 
 FIELDS = {
     "samples_per_second", "avg_dataloader_wait_seconds", "avg_compute_seconds", "first_batch_seconds", "steps",
-    "windows", "bytes_read", "chunks_read", "storage_requests", "storage_retries", "storage_throttles", "read_amplification", "spill_bytes", "peak_rss_bytes", "num_windows",
+    "windows", "bytes_read", "chunks_read", "storage_requests", "storage_retries", "storage_throttles",
+    "read_amplification", "spill_bytes", "peak_rss_bytes", "num_windows",
 }  # fmt: skip
 TRAIN_WINDOWS = {"one": 3 * 75, "two": 2 * 45}
 """Windows of 6 days in the training periods of 80 and 50 days."""

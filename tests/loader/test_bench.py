@@ -15,7 +15,8 @@ def result(**changed: object) -> BenchResult:
     settings: dict[str, object] = {
         "samples_per_second": 1000.0, "avg_dataloader_wait_seconds": 0.3, "avg_compute_seconds": 0.1,
         "avg_gpu_util_percent": None, "first_batch_seconds": 1.0, "steps": 10, "windows": 5_000, "bytes_read": 80 * MIB,
-        "chunks_read": 8, "storage_requests": 0, "storage_retries": 0, "storage_throttles": 0, "read_amplification": 1.0, "spill_bytes": 0, "peak_rss_bytes": 500 * MIB, "resident": True,
+        "chunks_read": 8, "storage_requests": 0, "storage_retries": 0, "storage_throttles": 0,
+        "read_amplification": 1.0, "spill_bytes": 0, "peak_rss_bytes": 500 * MIB, "resident": True,
         "num_windows": 50_000, "shuffle_quality": {},
     }  # fmt: skip
     return BenchResult(**{**settings, **changed})  # type: ignore[arg-type]
