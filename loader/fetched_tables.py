@@ -45,6 +45,7 @@ class FetchedTables:
         self._place = Path(tempfile.mkdtemp(prefix="headrace-index-"))
         self._remove = weakref.finalize(self, _remove_own, self._place, os.getpid())
         lock(self.connection, [self._file(name) for name in TABLES])
+        lock(self._empty, [])  # DuckDB opens the files that a query reads to say which tables it names
 
     def read_by(self, text: str) -> set[str]:
         """Return the tables and views that a query names."""

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import headrace
+from headrace.loader.fetched_tables import FetchedTables
 from headrace.loader.named_tables import names_in
 from headrace.loader.tables import NAMES
 from headrace.objects.s3_folder import S3Folder
@@ -169,6 +170,18 @@ def test_a_query_reads_no_other_file_than_tables(url, bucket, tmp_path):
         for text in (f"from '{tmp_path / 'other.csv'}'", f"copy runs to '{tmp_path / 'out.csv'}'", "set threads = 1"):
             with pytest.raises(ConfigError, match="query cannot be run"):
                 index.sql(text)
+
+
+def test_no_other_file_is_opened_to_see_which_tables_a_query_reads(url, bucket, tmp_path):
+    """Not even one that would be waited for, such as a pipe."""
+    file = tmp_path / "other.csv"
+    file.write_text("a\n1\n")
+    with headrace.open_index(url, bucket.storage) as index:
+        tables = index._tables
+        assert isinstance(tables, FetchedTables)
+        assert tables.read_by(f"SELECT * FROM basins, read_csv('{file}')") == {"basins"}
+        with pytest.raises(duckdb.PermissionException):
+            tables._empty.get_table_names(f"SELECT * FROM read_csv('{file}')")
 
 
 def test_nothing_there_is_a_source_error(bucket):
