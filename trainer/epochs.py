@@ -3,6 +3,7 @@
 Ranks take every decision together: what one of them is asked, to stop or to save, goes into the sums of the next batch.
 """
 
+import math
 import time
 
 from headrace.trainer.checkpoint import save_checkpoint
@@ -192,7 +193,9 @@ def summarize(title: str, row: EpochRow) -> str:
     """Return an epoch's row as one line for a person."""
     parts = [title, f"train loss {row.train_loss:.4f}"]
     if row.valid_loss is not None and row.valid_nse_median is not None:
-        parts += [f"valid loss {row.valid_loss:.4f}", f"valid NSE median {row.valid_nse_median:.3f}"]
+        defined = not math.isnan(row.valid_nse_median)
+        parts.append(f"valid loss {row.valid_loss:.4f}")
+        parts.append(f"valid NSE median {row.valid_nse_median:.3f}" if defined else "valid NSE undefined")
     waiting = row.data_wait_seconds / (row.data_wait_seconds + row.compute_seconds)
     parts += [f"{row.samples_per_second:,.0f} windows/s", f"waiting {waiting:.1%}"]
     if row.gpu_util_percent is not None:

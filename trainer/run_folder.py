@@ -138,11 +138,22 @@ class RunFolder:
         Raises
         ------
         ConfigError
-            The folder already holds something.
+            The folder already holds something, or cannot be made.
         """
         cls.refuse_used(path)
         folder = cls(Path(path))
-        folder.checkpoints.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.checkpoints.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(
+                describe(
+                    "the run folder cannot be made",
+                    where=str(path),
+                    expected="a folder that may be made and written to",
+                    got=error.strerror or str(error),
+                    fix="choose another --run-dir, or ask for the right to write there",
+                )
+            ) from error
         return folder
 
     @classmethod

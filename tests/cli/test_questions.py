@@ -7,7 +7,9 @@ import shlex
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import zarr
 
 import headrace
 from build_here import build_here
@@ -79,6 +81,21 @@ def test_a_loader_serves_as_many_windows_as_the_arithmetic_says(demo):
         for name, num_windows in told.items():
             with headrace.WindowLoader(index, "train", window=json.loads(shape), datasets=[name]) as loader:
                 assert loader.num_windows == num_windows
+
+
+def test_a_basin_that_was_never_observed_does_not_stand_out(tmp_path):
+    """Question 9, where statistics are NaN."""
+    config = load_config(write_demo_stores(tmp_path))
+    data = config.datasets["alpine"]
+    array = zarr.open_group(data.timeseries, mode="r+")[data.variables.target["streamflow"].physical]
+    flags = array.attrs.get("_FillValue", np.nan)
+    array[:] = np.where(np.arange(array.shape[0])[:, None] == 0, flags, array[:])
+    with headrace.open_index(build_here(config, tmp_path / "index")) as index:
+        unseen = index.sql("FROM stats WHERE scope = 'basin' AND variable = 'streamflow' AND \"count\" = 0")
+        assert unseen.num_rows == 1
+        deviations = index.sql(ANSWERED[8][1])["deviations"].to_pylist()
+    assert len(deviations) == 5
+    assert np.isfinite(deviations).all()
 
 
 def test_views_and_questions_are_answered_by_plain_duckdb_inside_the_folder(demo):

@@ -1,10 +1,13 @@
 """A run's folder is never shared by accident."""
 
+import math
 import re
+from dataclasses import replace
 
 import pytest
 
 from headrace.schemas.errors import ConfigError
+from headrace.trainer.epochs import summarize
 from headrace.trainer.run_folder import EPOCH_COLUMNS, EpochRow, RunFolder, read_csv
 from tree import REPOSITORY
 
@@ -23,6 +26,18 @@ def test_a_used_folder_is_refused_unless_opened(tmp_path):
     with pytest.raises(ConfigError, match="already in use"):
         RunFolder.create(tmp_path / "run")
     assert RunFolder.open(tmp_path / "run") == folder
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="the run folder cannot be made") as caught:
+        RunFolder.create(tmp_path / "file" / "run")
+    assert str(tmp_path / "file" / "run") in str(caught.value)
+
+
+def test_an_undefined_score_is_said_in_words():
+    assert "valid NSE median 0.500" in summarize("epoch 1/1", row(0))
+    assert "valid NSE undefined" in summarize("epoch 1/1", replace(row(0), valid_nse_median=math.nan))
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
