@@ -13,7 +13,7 @@ from cloud_project import write_cloud_project
 from command_line import Outcome, run_headrace
 from fault_proxy import FaultProxy
 from fault_rules import Rule
-from s3_server import KEY, SECRET, Bucket
+from s3_server import CLIENTS, KEY, SECRET, Bucket
 
 TLS_ALERT = b"\x15\x03\x03\x00\x02\x02\x46"
 
@@ -78,10 +78,12 @@ def test_a_project_that_is_right_says_how_its_stores_are_reached(bucket, tmp_pat
     assert KEY not in outcome.out
 
 
-def test_nobody_listens(bucket, tmp_path):
+@pytest.mark.parametrize("client", CLIENTS)
+def test_nobody_listens(bucket, tmp_path, client):
     """D2, D3."""
     url = f"http://127.0.0.1:{closed_port()}"
-    refused(check(bucket, tmp_path, endpoint_url=url), "cannot be reached", url, "connection was refused", bucket.url)
+    outcome = check(bucket.through(client), tmp_path, endpoint_url=url)
+    refused(outcome, "cannot be reached", url, "connection was refused", bucket.url)
 
 
 def test_no_such_host(bucket, tmp_path):

@@ -10,7 +10,7 @@ from fault_rules import Fault, Rule
 from headrace.objects import ObjectFolder, open_folder
 from headrace.objects.counts import RequestCounts, request_counts
 from headrace.schemas.errors import StorageError
-from s3_server import KEY, SECRET, Bucket
+from s3_server import CLIENTS, KEY, SECRET, Bucket
 
 CONTENT = bytes(range(256)) * 300
 
@@ -25,6 +25,12 @@ PASSING: list[Fault] = [
     "expired_token",
 ]
 """Faults that are gone when the request is sent again."""
+
+
+@pytest.fixture(params=CLIENTS)
+def bucket(request: pytest.FixtureRequest, bucket: Bucket) -> Bucket:
+    """A bucket reached through each client library in turn."""
+    return bucket.through(request.param)
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 """Every way to reach an object store: addressing styles, anonymous buckets, and where credentials come from."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
+import aiobotocore.session  # noqa: F401 - loaded before a test takes away what it derives from
 import botocore.session
 import pytest
 import yaml
@@ -16,9 +18,15 @@ from headrace.objects.zarr_store import RemoteStore
 from headrace.open_store import open_group
 from headrace.schemas.errors import StorageError
 from headrace.schemas.storage_config import StorageConfig
-from s3_server import KEY, SECRET, Bucket, serving
+from s3_server import CLIENTS, KEY, SECRET, Bucket, serving
 
 OSS, MINIO = "https://s3.oss-cn-beijing.aliyuncs.com", "http://minio.example.test:9000"
+
+
+@pytest.fixture(params=CLIENTS)
+def either(request: pytest.FixtureRequest, bucket: Bucket) -> Bucket:
+    """A bucket reached through each client library in turn."""
+    return bucket.through(request.param)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +56,7 @@ def test_ways_are_told_once_for_each_bucket(bucket):
     ]
 
 
-def test_a_bucket_in_the_host_name(bucket, tmp_path, monkeypatch):
+def test_a_bucket_in_the_host_name(either, tmp_path, monkeypatch):
     """D4: virtual addressing on a server that wants it; the proxy stands in for the names of its hosts."""
     with (
         serving(tmp_path / "s3", arguments=("--force-path-style=false",)) as server,
@@ -57,6 +65,7 @@ def test_a_bucket_in_the_host_name(bucket, tmp_path, monkeypatch):
         (server.root / "hydro" / "data").mkdir(parents=True)
         (server.root / "hydro" / "data" / "x").write_bytes(b"123")
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        server = replace(server, client=either.server.client)
         storage = server.storage(endpoint_url="http://s3.example.test", addressing_style="virtual")
         folder = open_folder("s3://hydro/data", storage)
         assert folder.read("x") == b"123"
@@ -64,15 +73,15 @@ def test_a_bucket_in_the_host_name(bucket, tmp_path, monkeypatch):
         assert [e.key for e in proxy.exchanges] == ["data/x", ""]
 
 
-def test_a_bucket_in_the_path(bucket, proxy):
+def test_a_bucket_in_the_path(either, proxy):
     """D4."""
-    (bucket.path / "x").write_bytes(b"123")
-    folder = open_folder(bucket.url, bucket.server.storage(endpoint_url=proxy.url, addressing_style="path"))
+    (either.path / "x").write_bytes(b"123")
+    folder = open_folder(either.url, either.server.storage(endpoint_url=proxy.url, addressing_style="path"))
     assert folder.read("x") == b"123"
-    assert [e.key for e in proxy.exchanges] == [f"{bucket.name}/x"]
+    assert [e.key for e in proxy.exchanges] == [f"{either.name}/x"]
 
 
-def test_anonymous_requests_are_not_signed_and_look_for_no_credentials(bucket, tmp_path, monkeypatch):
+def test_anonymous_requests_are_not_signed_and_look_for_no_credentials(either, tmp_path, monkeypatch):
     """D6: a server that knows no keys, and nothing that could answer for credentials."""
 
     def refuse(*_: object, **__: object) -> None:
@@ -83,10 +92,10 @@ def test_anonymous_requests_are_not_signed_and_look_for_no_credentials(bucket, t
     with serving(tmp_path / "s3", keys=False) as server:
         (server.root / "hydro").mkdir()
         (server.root / "hydro" / "x").write_bytes(b"123")
-        assert open_folder("s3://hydro", server.storage(anon=True)).read("x") == b"123"
-    (bucket.path / "x").write_bytes(b"123")
+        assert open_folder("s3://hydro", server.storage(anon=True, client=either.server.client)).read("x") == b"123"
+    (either.path / "x").write_bytes(b"123")
     with pytest.raises(StorageError, match=r"(?s)refuses access.*no credentials \(storage\.anon\)"):
-        open_folder(bucket.url, bucket.server.storage(anon=True)).read("x")
+        open_folder(either.url, either.server.storage(anon=True)).read("x")
 
 
 def by_environment(bucket: Bucket, home: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
@@ -116,14 +125,14 @@ def by_hydro_setting(bucket: Bucket, home: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("place", [by_environment, by_profile, by_default_profile, by_hydro_setting])
-def test_credentials_are_found_where_they_usually_are(bucket, tmp_path, monkeypatch, place):
+def test_credentials_are_found_where_they_usually_are(either, tmp_path, monkeypatch, place):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     home = tmp_path / "home"
     home.mkdir(exist_ok=True)
-    (bucket.path / "x").write_bytes(b"123")
-    storage = bucket.server.storage(**place(bucket, home, monkeypatch))
-    assert open_folder(bucket.url, storage).read("x") == b"123"
+    (either.path / "x").write_bytes(b"123")
+    storage = either.server.storage(**place(either, home, monkeypatch))
+    assert open_folder(either.url, storage).read("x") == b"123"
 
 
 def test_what_crosses_processes_is_a_locator_and_each_process_has_one_client(cloud):

@@ -1,4 +1,4 @@
-"""One interface over a disk and a bucket: the same answers from both."""
+"""One interface over a disk and a bucket, whichever library reaches it: the same answers from all."""
 
 from pathlib import Path
 
@@ -6,14 +6,14 @@ import pytest
 
 from headrace.objects import ObjectFolder, open_folder
 from headrace.schemas.errors import ConfigError
-from s3_server import Bucket
+from s3_server import CLIENTS, Bucket
 
 
-@pytest.fixture(params=["disk", "bucket"])
+@pytest.fixture(params=["disk", *CLIENTS])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> ObjectFolder:
     if request.param == "disk":
         return open_folder(tmp_path / "folder")
-    bucket: Bucket = request.getfixturevalue("bucket")
+    bucket: Bucket = request.getfixturevalue("bucket").through(request.param)
     return open_folder(f"{bucket.url}/some/folder", bucket.storage)
 
 
@@ -58,10 +58,11 @@ def test_deleted_is_gone(folder: ObjectFolder):
     assert folder.names() == []
 
 
-def test_listing_goes_on_after_a_thousand(bucket: Bucket):
+@pytest.mark.parametrize("client", CLIENTS)
+def test_listing_goes_on_after_a_thousand(bucket: Bucket, client: str):
     for i in range(1003):
         (bucket.path / f"{i:04d}").write_bytes(b"")
-    assert open_folder(bucket.url, bucket.storage).names() == [f"{i:04d}" for i in range(1003)]
+    assert open_folder(bucket.url, bucket.through(client).storage).names() == [f"{i:04d}" for i in range(1003)]
 
 
 @pytest.mark.parametrize("url", ["s3://", "s3:///x", "s3://KEY:SECRET@bucket/x", "s3://bucket/a//b", "gs://bucket/x"])

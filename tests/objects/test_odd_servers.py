@@ -10,6 +10,7 @@ from headrace.index_content import content_of
 from headrace.objects import open_folder
 from headrace.schemas.errors import StorageError
 from headrace.schemas.storage_config import StorageConfig
+from s3_server import CLIENTS
 
 NO_SUCH_KEY = b"<Error><Code>NoSuchKey</Code><Message>The specified key does not exist.</Message></Error>"
 
@@ -20,13 +21,14 @@ class OddServer(ThreadingHTTPServer):
     daemon_threads = True
     answer: tuple[int, bytes] = (200, b"")
     asked = 0
+    client = "auto"
 
     @property
     def storage(self) -> StorageConfig:
         """How it is reached."""
-        return StorageConfig(
-            endpoint_url=f"http://127.0.0.1:{self.server_port}", anon=True, max_retries=1, timeout_seconds=5
-        )
+        url = f"http://127.0.0.1:{self.server_port}"
+        given = {"client": self.client, "endpoint_url": url, "anon": True, "max_retries": 1, "timeout_seconds": 5}
+        return StorageConfig.model_validate(given)
 
 
 class Answering(BaseHTTPRequestHandler):
@@ -44,9 +46,10 @@ class Answering(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def server() -> Iterator[OddServer]:
+@pytest.fixture(params=CLIENTS)
+def server(request: pytest.FixtureRequest) -> Iterator[OddServer]:
     with OddServer(("127.0.0.1", 0), Answering) as odd:
+        odd.client = request.param
         threading.Thread(target=odd.serve_forever, args=(0.05,), daemon=True).start()
         yield odd
         odd.shutdown()

@@ -11,12 +11,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from headrace.schemas.storage_config import StorageConfig
 
+CLIENTS = ("obstore", "s3fs")
+"""The libraries that `storage.client` names."""
 KEY, SECRET = "AKIDHEADRACETEST", "headrace-test-secret-0001"
 _START_SECONDS = 20
 
@@ -78,6 +80,10 @@ class Bucket:
     def storage(self) -> StorageConfig:
         """How it is reached."""
         return self.server.storage()
+
+    def through(self, client: str) -> "Bucket":
+        """Return the same bucket, reached through a client library."""
+        return replace(self, server=replace(self.server, client=client))
 
     def upload(self, folder: Path, name: str = "") -> str:
         """Copy a folder into the bucket and return its URL."""

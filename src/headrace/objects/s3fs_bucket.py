@@ -1,24 +1,21 @@
-"""A bucket through s3fs, for where obstore does not work; its own tries, caches and look-up of credentials are off.
+"""A bucket through s3fs, for where obstore does not work.
 
-s3fs brings the session, the connections and the thread whose event loop serves them. Requests go straight to its
-client, so that size and etag come with an object's bytes, and what fails comes as the server said it.
+Requests go straight to the client that s3fs holds, so that size and etag come with an object's bytes, and what fails
+comes as the server said it.
 """
 
 import asyncio
-import logging
-import os
 import threading
 from collections.abc import Callable, Coroutine
 from datetime import UTC
-from functools import lru_cache
 from typing import Any, TypeVar
 
 from headrace.objects.bucket import MULTIPART_NBYTES, PAGE, StoredObject, stat_of
-from headrace.objects.connection import CONNECT_SECONDS, Address, resolve, silence_seconds
+from headrace.objects.connection import Address, resolve
 from headrace.objects.credentials import Credentials, find_credentials
 from headrace.objects.faults import CutShortError, Fault, NoProgressError
-from headrace.objects.limits import concurrency
 from headrace.objects.s3fs_faults import LookUpError, fault_of
+from headrace.objects.s3fs_session import file_system
 from headrace.objects.stat import ObjectStat
 from headrace.schemas.storage_config import StorageConfig
 
@@ -128,7 +125,7 @@ class S3fsBucket:
     def _files(self) -> Any:
         with self._lock:
             if self._made is None:
-                self._made = _file_system(self._name, self._storage, self.address, self.credentials)
+                self._made = file_system(self._name, self._storage, self.address, self.credentials)
             return self._made
 
 
@@ -143,66 +140,3 @@ def _path(key: str) -> str:
         msg = f"key with an empty path segment: {key}"
         raise ValueError(msg)
     return path
-
-
-def _file_system(name: str, storage: StorageConfig, address: Address, credentials: Credentials | None) -> Any:
-    from s3fs import S3FileSystem
-
-    scheme, _, host = address.endpoint.partition("://")
-    files = S3FileSystem(
-        # The library puts the bucket into the host name by itself.
-        endpoint_url=f"{scheme}://{host.removeprefix(f'{name}.') if address.virtual else host}",
-        client_kwargs={"region_name": address.region},
-        config_kwargs={
-            "s3": {"addressing_style": "virtual" if address.virtual else "path"},
-            "retries": {"mode": "standard", "total_max_attempts": 1},
-            "connect_timeout": min(CONNECT_SECONDS, storage.timeout_seconds),
-            "read_timeout": silence_seconds(storage),
-            "max_pool_connections": concurrency(storage),
-            # Not every server knows the checksums that AWS has added.
-            "request_checksum_calculation": "when_required",
-            "response_checksum_validation": "when_required",
-        },
-        session=_session(os.getpid()),
-        skip_instance_cache=True,
-        use_listings_cache=False,
-        **({"anon": True} if credentials is None else _keys(credentials)),
-    )
-    files.retries = 1  # tries, of what it writes in parts
-    files.connect()
-    files.s3.meta.events.register("before-call.s3", _stay_in_region)
-    return files
-
-
-def _keys(credentials: Credentials) -> dict[str, str | None]:
-    from botocore.exceptions import BotoCoreError
-
-    try:
-        key, secret, token = credentials.find()
-    except BotoCoreError as error:
-        raise LookUpError(type(error).__name__) from None  # its text may quote what it found
-    return {
-        "key": key.get_secret_value(),
-        "secret": secret.get_secret_value(),
-        "token": None if token is None else token.get_secret_value(),
-    }
-
-
-@lru_cache(maxsize=1)
-def _session(process: int) -> Any:
-    """Return what all buckets of a process share: the description of the service. It finds no keys and no profile."""
-    from aiobotocore.credentials import AioCredentialResolver
-    from aiobotocore.session import AioSession
-
-    for library in ("botocore", "aiobotocore"):  # at their most talkative they write down key ids
-        logging.getLogger(library).setLevel(logging.INFO)
-    nothing: dict[str, Any] = {"profile": (None, None, None, None)}
-    nothing |= dict.fromkeys(("config_file", "credentials_file"), (None, None, os.devnull, None))
-    session = AioSession(session_vars=nothing)
-    session.register_component("credential_provider", AioCredentialResolver([]))
-    return session
-
-
-def _stay_in_region(context: dict[str, Any], **_: Any) -> None:
-    """Keep the library from requests of its own that look for another region."""
-    context.setdefault("s3_redirect", {})["redirected"] = True
