@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.loader.coverage_grid import CoverageGrid, coverage_grid
+from headrace.picture_text import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +51,7 @@ def plot_coverage(
     _name_rows(ax, grids, edges)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel("year")
-    ax.set_title(variable or "all inputs and targets")
+    ax.set_title(literal(variable or "all inputs and targets"))
     ax.figure.colorbar(ax.images[0], ax=ax, label="observed share (grey: no record)")
     return ax
 
@@ -83,10 +84,11 @@ def _on_years(grid: CoverageGrid, years: NDArray[np.int64]) -> NDArray[np.float6
 
 def _name_rows(ax: "Axes", grids: Sequence[CoverageGrid], edges: NDArray[np.float64]) -> None:
     if len(grids) > 1:
-        ax.set_yticks((edges[:-1] + edges[1:]) / 2, [f"{g.dataset_id}\n{len(g.basin_ids):,} basins" for g in grids])
+        names = [literal(f"{g.dataset_id}\n{len(g.basin_ids):,} basins") for g in grids]
+        ax.set_yticks((edges[:-1] + edges[1:]) / 2, names)
         return
     basin_ids = grids[0].basin_ids
     shown = np.arange(len(basin_ids)) if len(basin_ids) <= _NAMED_BASINS else np.linspace(0, len(basin_ids) - 1, 9)
     places = np.unique(np.rint(shown).astype(np.int64))
-    ax.set_yticks(places, [basin_ids[place] for place in places], fontsize=7)
-    ax.set_ylabel(f"{grids[0].dataset_id}, {len(basin_ids):,} basins")
+    ax.set_yticks(places, [literal(basin_ids[place]) for place in places], fontsize=7)
+    ax.set_ylabel(literal(f"{grids[0].dataset_id}, {len(basin_ids):,} basins"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.picture_text import literal
 from headrace.trainer.run_folder import read_csv
 from headrace.trainer.shown_series import ShownSeries, shown_series
 
@@ -73,7 +74,7 @@ def plot_nse_cdf(metrics: Path, out: Path) -> Path:
         nse = np.sort(_column(chosen, "nse"))
         name = dataset_id if len(targets) == 1 else f"{dataset_id}, {target}"
         below = int((nse < CDF_LOWEST).sum())
-        label = f"{name}: {len(nse)} basins, median {np.median(nse):.2f}"
+        label = f"{literal(name)}: {len(nse)} basins, median {np.median(nse):.2f}"
         colour, line = SERIES_STYLES[i % len(SERIES_STYLES)]
         axes.step(
             np.concatenate([[min(CDF_LOWEST, nse[0])], nse]),
@@ -119,7 +120,7 @@ def plot_hydrographs(evaluation: Path, out_dir: Path, max_steps: int = 1095) -> 
             _draw_hydrograph(panel, series)
         axes[0].legend(loc="upper right", ncols=2)
         first = shown[0]
-        figure.suptitle(first.dataset_id)
+        figure.suptitle(literal(first.dataset_id))
         name = f"hydrographs_{_file_name(first.dataset_id)}_{_file_name(first.target)}.png"
         written.append(_save(figure, out_dir / name))
     return written
@@ -130,8 +131,8 @@ def _draw_hydrograph(axes: "Axes", series: ShownSeries) -> None:
     axes.plot(dates, series.observed, color=BLACK, linewidth=1.0, label="observed")
     axes.plot(dates, series.simulated, color=ORANGE, linewidth=1.0, linestyle="--", label="simulated")
     axes.set_xlim(dates[0], dates[-1] if len(dates) > 1 else dates[0] + 1)
-    axes.set_title(f"{series.place}: {series.basin_id}, NSE {series.nse:.2f}", loc="left", fontsize=10)
-    axes.set_ylabel(f"{series.target}\n({series.unit or 'unit unknown'})")
+    axes.set_title(f"{series.place}: {literal(series.basin_id)}, NSE {series.nse:.2f}", loc="left", fontsize=10)
+    axes.set_ylabel(literal(f"{series.target}\n({series.unit or 'unit unknown'})"))
 
 
 def _column(rows: list[dict[str, str]], name: str) -> NDArray[np.float64]:

@@ -100,3 +100,12 @@ def test_it_draws_into_axes_that_are_given_and_leaves_out_what_lacks_the_variabl
 def test_unknown_names_are_refused_with_those_there_are(index, dataset, variable, known):
     with pytest.raises(ConfigError, match=known):
         index.plot_coverage(dataset, variable)
+
+
+def test_dollar_signs_are_no_formula(tmp_path):
+    _, data = section(tmp_path / "store.zarr", 2)
+    built = build_here({"datasets": {"$\\frac{$": data}, "window": {"hindcast_length": 2}}, tmp_path / "index")
+    with headrace.open_index(built) as opened:
+        axes = opened.plot_coverage()
+    axes.figure.savefig(tmp_path / "coverage.png")
+    assert axes.get_ylabel().replace("\\$", "$") == "$\\frac{$, 2 basins"

@@ -41,14 +41,14 @@ def test_loss_curve(tmp_path, valid):
     assert is_picture(plot_loss(folder.metrics, folder.plots / "loss.png", "NSE*"))
 
 
-def evaluated(tmp_path, datasets):
+def evaluated(tmp_path, datasets, unit="mm/day"):
     loader = FakeLoader(datasets, WindowSpec(hindcast_length=5, warmup_length=5), batch_size=32, shuffle=False)
     config = ModelConfig(num_inputs=2, num_statics=1, hidden_size=4, num_targets=1, dropout=0.0)
     times = {
         "set_a": TimeAxis(values=np.arange(40), units="days since 2000-01-01"),
         "set_b": TimeAxis(values=np.arange(40), units="days since 2000-02-01", calendar="360_day"),
     }
-    evaluate(build_model(config, seed=0), loader, tmp_path, times=times, units={("set_a", "streamflow"): "mm/day"})
+    evaluate(build_model(config, seed=0), loader, tmp_path, times=times, units={("set_a", "streamflow"): unit})
     return tmp_path
 
 
@@ -67,3 +67,12 @@ def test_nothing_observed_is_still_a_picture(tmp_path):
     folder = evaluated(tmp_path / "test", datasets)
     assert plot_hydrographs(folder, tmp_path / "plots") == []
     assert is_picture(plot_nse_cdf(folder / "metrics.csv", tmp_path / "plots" / "nse.png"))
+
+
+def test_dollar_signs_are_no_formula(tmp_path):
+    broken = "$\\frac{$"
+    folder = evaluated(tmp_path / "test", synthetic_datasets(), unit=broken)
+    assert all(is_picture(path) for path in plot_hydrographs(folder, tmp_path / "plots"))
+    metrics = tmp_path / "metrics.csv"
+    metrics.write_text((folder / "metrics.csv").read_text().replace("set_a", broken))
+    assert is_picture(plot_nse_cdf(metrics, tmp_path / "plots" / "nse.png"))
