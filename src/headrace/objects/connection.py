@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -69,6 +70,11 @@ def resolve(bucket: str, storage: StorageConfig, region: str | None = None) -> A
         The configuration.
     region
         Of the credentials; the configuration and the environment come first.
+
+    Raises
+    ------
+    ConfigError
+        The bucket is to be part of a host name, and the address is a number.
     """
     given = storage.region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or region
     region = given or "us-east-1"
@@ -79,9 +85,24 @@ def resolve(bucket: str, storage: StorageConfig, region: str | None = None) -> A
     auto = known and "." not in bucket
     virtual = storage.addressing_style == "virtual" or (storage.addressing_style == "auto" and auto)
     if virtual and not host.startswith(f"{bucket}."):
+        _require_name(host, bucket)
         scheme, rest = endpoint.split("://", 1)
         endpoint = f"{scheme}://{bucket}.{rest}"
     return Address(endpoint=endpoint, region=region, virtual=virtual)
+
+
+def _require_name(host: str, bucket: str) -> None:
+    try:
+        ip_address(host)
+    except ValueError:
+        return
+    raise ConfigError(
+        describe(
+            "bucket cannot be part of a numeric address", where=f"s3://{bucket} at {host}",
+            expected="a host name in endpoint_url where storage.addressing_style is virtual", got=host,
+            fix="set storage.addressing_style: path, or give the server by its name",
+        )
+    )  # fmt: skip
 
 
 def silence_seconds(storage: StorageConfig) -> float:
