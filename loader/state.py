@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from headrace.schemas.errors import ConfigError, StaleIndexError, describe
 
-STATE_FORMAT = 2
+STATE_FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

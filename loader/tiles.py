@@ -18,6 +18,9 @@ FIRST_PASS_ROUNDS = 8
 """Rounds of the first pass over a split that stays resident."""
 _LEAST_TILES = 8
 """Tiles that a round should hold at least, however few basins there are."""
+_ENOUGH_TILES = 64
+"""Tiles of a round that are enough to stand for a whole split: fewer basins are cut finer. Models learnt less from
+rounds that held one long stretch of each of 16 basins (docs/benchmarks/skill.md)."""
 _CUT_TOGETHER = 1 << 18
 """Pieces cut in one turn; bounds the memory."""
 
@@ -75,14 +78,14 @@ def tile_starts(layout: Layout, length: int, round_steps: int) -> int:
     """Return how many consecutive start positions one tile covers.
 
     A split that fits into one round is cut so that :data:`FIRST_PASS_ROUNDS` rounds each hold a part of every basin.
-    Otherwise a round should hold one tile of every basin, as long as the halo of L - 1 steps stays below half a tile
-    and a round still has :data:`_LEAST_TILES` tiles.
+    Otherwise a round should hold one tile of every basin and :data:`_ENOUGH_TILES` tiles, as long as the halo of L - 1
+    steps stays below half a tile and a round still has :data:`_LEAST_TILES` tiles.
     """
     extent = int((layout.last - layout.first).max(initial=length)) - length + 1
     if layout.num_rows <= round_steps:
         return max(-(-extent // FIRST_PASS_ROUNDS), 1)
     halo = length - 1
-    wanted = round_steps // max(layout.num_slots, 1) - halo
+    wanted = round_steps // max(layout.num_slots, _ENOUGH_TILES) - halo
     most = round_steps // _LEAST_TILES - halo
     return int(np.clip(wanted, min(max(halo, 64), max(most, 1)), max(most, 1)))
 

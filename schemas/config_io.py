@@ -249,8 +249,12 @@ def _read_basins(basins: str | tuple[str, ...], base: Path, where: str) -> str |
 
 
 def config_digest(config: Config) -> str:
-    """Return 16 hex digits that change with any setting and with the order of variables; the same on every machine."""
-    text = json.dumps(config.as_dict(), ensure_ascii=True)
+    """Return 16 hex digits that change with any setting and with the order of variables; the same on every machine.
+
+    Settings that have their default are left out, so that a later version with one more setting finds the same digest;
+    and so is ``storage``, which says how bytes are reached and not what they are.
+    """
+    text = json.dumps(config.model_dump(mode="json", exclude_defaults=True, exclude={"storage"}), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -48,7 +48,7 @@ def test_a_damaged_state_is_refused(damage):
         LoaderState.from_dict({**STATE.as_dict(), **damage}, index_digest="i", spec_digest="s")
 
 
-@pytest.mark.parametrize("data", [{}, {"epoch": 1}, None, "state", [1, 2], {"format": 2}])
+@pytest.mark.parametrize("data", [{}, {"epoch": 1}, None, "state", [1, 2], {"format": 3}])
 def test_what_is_no_state_is_refused(data: Any):
     with pytest.raises(ConfigError, match="state cannot be read"):
         LoaderState.from_dict(data, index_digest="i", spec_digest="s")
@@ -56,7 +56,7 @@ def test_what_is_no_state_is_refused(data: Any):
 
 def test_a_state_of_an_earlier_version_is_refused_by_its_format():
     old = {name: value for name, value in STATE.as_dict().items() if name not in ("epoch_windows", "by_rank")}
-    with pytest.raises(ConfigError, match=r"(?s)expected: format 2.*got: +format 1"):
+    with pytest.raises(ConfigError, match=r"(?s)expected: format 3.*got: +format 1"):
         LoaderState.from_dict({**old, "format": 1}, index_digest="i", spec_digest="s")
 
 

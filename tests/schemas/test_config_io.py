@@ -248,6 +248,21 @@ def test_digest_changes_with_any_setting_and_not_with_spelling(guide: Path) -> N
     assert len({plain, *(config_digest(load_config(guide, [change])) for change in changes)}) == 1 + len(changes)
 
 
+def test_digest_leaves_out_defaults_and_how_bytes_are_reached(guide: Path) -> None:
+    """A run stays usable when a later version has one more setting, and when its stores move to another endpoint."""
+    plain = config_digest(load_config(guide))
+    assert plain == config_digest(
+        load_config(guide, ["storage.max_retries=3", "storage.endpoint_url=http://127.0.0.1:9"])
+    )
+    assert plain == config_digest(parse_config(load_config(guide).model_dump(mode="json", exclude_defaults=True)))
+
+
+def test_digest_is_that_of_the_first_release() -> None:
+    """A change here locks everybody out of the runs they have."""
+    data = {"datasets": {"a": {"timeseries": "/b/c.zarr", "variables": {"target": ["q"]}}}, "window": {"stride": 3}}
+    assert config_digest(parse_config(data)) == "85dfaafd0ea3baeb"
+
+
 def test_digest_is_the_same_on_every_machine() -> None:
     config = parse_config({"datasets": {"a": {"timeseries": "s3://b/é.zarr"}}})
     assert config_digest(config) == config_digest(Config.model_validate(config.as_dict()))
