@@ -100,7 +100,7 @@ def fit(
     ranks = Ranks.current()
     state = TrainingState(model, train_loader, settings, config_digest, ranks)
     progress = progress or Silent()
-    with InterruptGuard() as guard:
+    with InterruptGuard(alone=ranks.size == 1) as guard:
         run = EpochRunner(
             state, valid_loader, run_folder, progress, guard, checkpoint_batches=checkpoint_batches,
             watcher=watcher or Unwatched(),

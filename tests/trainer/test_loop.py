@@ -51,17 +51,17 @@ def weights(model):
 
 
 class StopAt(Silent):
-    """Raises, or sends Ctrl-C, after some updates."""
+    """Raises, or sends Ctrl-C or another signal, after some updates."""
 
-    def __init__(self, updates, error=None):
-        self.left, self.error = updates, error
+    def __init__(self, updates, error=None, signum=signal.SIGINT):
+        self.left, self.error, self.signum = updates, error, signum
 
     def update(self, done, *, loss, samples_per_second, wait_share):
         self.left -= 1
         if self.left == 0:
             if self.error is not None:
                 raise self.error
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), self.signum)
 
 
 class Killed(Exception):
@@ -140,6 +140,22 @@ def test_ctrl_c_saves_where_it_is_and_resumes_bit_for_bit(tmp_path, stopped_afte
     saved = load_checkpoint(folder.last)
     if stopped_after <= 11:
         assert (saved.epoch, saved.sums.num_batches) == (0, stopped_after)
+    resumed_loader = train_loader()
+    model = model_for(resumed_loader)
+    fit(model, resumed_loader, valid_loader(), settings(), folder, seed=1, resume=True)
+    assert torch.equal(weights(model), expected)
+    assert without_times(read_csv(folder.metrics)) == without_times(expected_rows)
+
+
+def test_sigterm_of_a_job_scheduler_saves_like_ctrl_c(tmp_path):
+    expected, expected_rows = uninterrupted(tmp_path)
+    folder = RunFolder.create(tmp_path / "stopped")
+    loader = train_loader()
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt):
+        fit(model_for(loader), loader, valid_loader(), settings(), folder, StopAt(5, signum=signal.SIGTERM), seed=1)
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert load_checkpoint(folder.last).sums.num_batches == 5
     resumed_loader = train_loader()
     model = model_for(resumed_loader)
     fit(model, resumed_loader, valid_loader(), settings(), folder, seed=1, resume=True)

@@ -82,8 +82,8 @@ def train_command(
 
     The run folder takes config.yml (everything resolved), metrics.csv (a row per epoch), checkpoints/best.pt and
     last.pt, and plots/loss.png. Each epoch ends with a line on its speed and on how long it waited for
-    data, and with what to change where that is much. Ctrl-C writes a checkpoint; --resume goes on from it and ends
-    with the same model as a run that was never stopped.
+    data, and with what to change where that is much. Ctrl-C or SIGTERM writes a checkpoint; --resume goes on from
+    it and ends with the same model as a run that was never stopped.
 
     Window, policies, normalisation and everything of training may differ from what the index was built with: none
     of it needs a new scan. Stores, basins, periods and variables may not.
@@ -91,7 +91,7 @@ def train_command(
     Flags override --set, which overrides the file. The field that a flag sets stands in brackets.
 
     Exit codes: 2 configuration, 3 a store cannot be read, 4 the index is stale, of another
-    configuration, or none, 130 stopped by Ctrl-C.
+    configuration, or none, 130 stopped by Ctrl-C or SIGTERM.
     """
     switches = {"train.amp": amp, "train.tensorboard": tensorboard}
     switched = [f"{field}={str(value).lower()}" for field, value in switches.items() if value is not None]
