@@ -32,7 +32,8 @@ from headrace.schemas.config_io import parse_config
 
 SWEEP = (2, 4, 8, 16, 32)
 SMALL = replace(SHAPES["daily_2000"], name="daily_600_small", basins=600, chunks=(60, 365))
-STORES = {shape.name: shape for shape in (SHAPES["daily_671"], SMALL)}
+LARGER = replace(SMALL, name="daily_1800_small", basins=1800)
+STORES = {shape.name: shape for shape in (SHAPES["daily_671"], SMALL, LARGER)}
 """Chunks of 20 MB and of 175 KB, decoded; random values with two decimals hardly compress."""
 
 
