@@ -107,12 +107,15 @@ def test_death_of_a_worker_is_survived_without_a_restart(settings, tmp_path, und
     victim = build.scanned()[-1][0]
     assert victim != build.process.pid
     os.kill(victim, signal.SIGKILL)
+    # Its last two tasks of two units: one was in flight, of the other it may have written the part and told nobody yet.
+    untold = set([key for pid, key in build.scanned() if pid == victim][-2 * 2 :])
     code, said = build.finish()
     assert code == 0, said
     assert "Traceback" not in said
     times = Counter(key for _, key in build.scanned())
     assert len(times) == NUM_UNITS
-    assert all(times[key] == 1 for key in done)
+    assert done - untold
+    assert all(times[key] == 1 for key in done - untold)
     assert 0 < sum(times.values()) - NUM_UNITS <= 2 * 2
     assert table_bytes(build.out) == table_bytes(undisturbed)
     assert parts(build.out) == parts(undisturbed)
