@@ -20,7 +20,7 @@ _LEAST_TILES = 8
 """Tiles that a round should hold at least, however few basins there are."""
 _ENOUGH_TILES = 64
 """Tiles of a round that are enough to stand for a whole split: fewer basins are cut finer. Models learnt less from
-rounds that held one long stretch of each of 16 basins (docs/benchmarks/skill.md)."""
+rounds that held one long stretch of each of 16 basins (docs/adr/0003-tiles-and-rounds.md)."""
 _CUT_TOGETHER = 1 << 18
 """Pieces cut in one turn; bounds the memory."""
 
