@@ -18,8 +18,8 @@ from command_line import run_headrace
 from fault_proxy import FaultProxy
 from fault_rules import Fault, Rule
 from headrace.objects import open_folder, s3fs_bucket
+from headrace.objects.client_library import library_of
 from headrace.objects.credentials import Credentials
-from headrace.objects.library import library_of
 from headrace.schemas.errors import StorageError
 from headrace.schemas.storage_config import StorageConfig
 from indexing import table_bytes

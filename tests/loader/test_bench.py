@@ -1,6 +1,7 @@
 """What a measurement says to do follows from its numbers; a GPU that says nothing is no error."""
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -10,16 +11,16 @@ from headrace.loader.utilization import UtilizationSampler
 MIB = 2**20
 
 
-def result(**changed: object) -> BenchResult:
+def result(**changed: Any) -> BenchResult:
     """A split in memory, read from large chunks in the first tenth of an epoch, for which a model waits."""
-    settings: dict[str, object] = {
+    settings: dict[str, Any] = {
         "samples_per_second": 1000.0, "avg_dataloader_wait_seconds": 0.3, "avg_compute_seconds": 0.1,
         "avg_gpu_util_percent": None, "first_batch_seconds": 1.0, "steps": 10, "windows": 5_000, "bytes_read": 80 * MIB,
         "chunks_read": 8, "storage_requests": 0, "storage_retries": 0, "storage_throttles": 0,
         "read_amplification": 1.0, "spill_bytes": 0, "peak_rss_bytes": 500 * MIB, "resident": True,
         "num_windows": 50_000, "shuffle_quality": {},
     }  # fmt: skip
-    return BenchResult(**{**settings, **changed})  # type: ignore[arg-type]
+    return BenchResult(**{**settings, **changed})
 
 
 @pytest.mark.parametrize(

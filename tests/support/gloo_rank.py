@@ -6,7 +6,6 @@ Ranks are forks of one process that has imported everything and started nothing.
 import json
 import os
 import sys
-import traceback
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import torch
 
 import headrace
+from forked import forked
 from headrace.schemas.errors import HeadraceError
 
 
@@ -57,15 +57,7 @@ def main(rank: int, groups: list[dict[str, Any]], out: Path) -> None:
 
 def fork_rank(rank: int, groups: list[dict[str, Any]], out: Path) -> int:
     """Start a rank; return its process id."""
-    process = os.fork()
-    if process == 0:
-        try:
-            main(rank, groups, out)
-        except BaseException:  # noqa: BLE001 - the parent reads it; nothing of the parent may run on in here
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    return process
+    return forked(lambda: main(rank, groups, out))
 
 
 if __name__ == "__main__":

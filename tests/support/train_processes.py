@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import torch
 
 import headrace.commands.train_runs
 from command_line import Outcome, run_headrace
+from forked import forked
 from headrace.trainer.loss_meter import LossMeter
 
 IMPORTED = headrace.commands.train_runs
@@ -68,15 +68,7 @@ def run(job: dict[str, Any], rank: int, out: Path) -> None:
 
 def fork(job: dict[str, Any], rank: int, out: Path) -> int:
     """Start a process of a job; return its id."""
-    process = os.fork()
-    if process == 0:
-        try:
-            run(job, rank, out)
-        except BaseException:  # noqa: BLE001 - the parent reads it; nothing of the parent may run on in here
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    return process
+    return forked(lambda: run(job, rank, out))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
 import click
+from pydantic import BaseModel
 
 from headrace.schemas.config import MissingConfig, NormalizationConfig, SamplingConfig
 from headrace.schemas.hydro_setting import Source
@@ -12,8 +13,8 @@ from headrace.schemas.hydro_setting import Source
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
-def _choices(section: type, field: str) -> click.Choice[str]:
-    return click.Choice(get_args(section.model_fields[field].annotation))  # type: ignore[attr-defined]
+def _choices(section: type[BaseModel], field: str) -> click.Choice[str]:
+    return click.Choice(get_args(section.model_fields[field].annotation))
 
 
 @dataclass(frozen=True, slots=True)

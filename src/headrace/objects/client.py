@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import TypeVar
 
 from headrace.objects.bucket import PAGE, Bucket, StoredObject
+from headrace.objects.client_library import connect
 from headrace.objects.counts import counter
 from headrace.objects.faults import Fault, Kind, NoProgressError
 from headrace.objects.forks import refuse_fork
-from headrace.objects.library import connect
 from headrace.objects.limits import request_pool
 from headrace.objects.refusals import refusal
 from headrace.objects.retry import Retrying

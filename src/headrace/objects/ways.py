@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
+from headrace.objects.client_library import library_of
 from headrace.objects.connection import resolve
 from headrace.objects.credentials import find_credentials
-from headrace.objects.library import library_of
 from headrace.objects.limits import concurrency
 from headrace.objects.location import is_remote, parse_location
 from headrace.schemas.storage_config import StorageConfig

@@ -143,11 +143,11 @@ class RemoteStore(Store):
 
     async def set(self, key: str, value: Buffer) -> None:
         """Refuse."""
-        raise NotImplementedError("stores are read only")
+        self._check_writable()
 
     async def delete(self, key: str) -> None:
         """Refuse."""
-        raise NotImplementedError("stores are read only")
+        self._check_writable()
 
 
 def _failed(asked: "Future[Any]") -> bool:
