@@ -4,22 +4,18 @@ NumPy needs a pass per step (hole test, fill, sum, subtract, square), each over 
 is read three times as it is. The order of a sum depends on the number of values alone, never on the block.
 """
 
+from functools import partial
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from headrace.compiled import compiled
 
 # Sums may be split over vector lanes; NaN keeps its meaning, because it marks the holes.
 _SUMMING = {"reassoc", "contract", "nsz"}
 
-
-def _compiled(function: Any) -> Any:
-    """Compile without the interpreter lock; keep the machine code between runs where that is possible."""
-    try:
-        return numba.njit(function, cache=True, nogil=True, fastmath=_SUMMING, error_model="numpy")
-    except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        return numba.njit(function, nogil=True, fastmath=_SUMMING, error_model="numpy")
+_compiled = partial(compiled, fastmath=_SUMMING)
 
 
 # One loop per sum: with two of them in a loop the compiler no longer uses the vector unit.

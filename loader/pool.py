@@ -1,4 +1,4 @@
-"""A round in memory and the gather: every window is consecutive rows, so a batch is one ``index_select``.
+"""A round in memory and the gather: every window is consecutive rows, so a batch is one call.
 
 Legend: B windows, L input steps, P target steps, W warm-up steps, Vx inputs, Vy targets.
 """
@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from headrace.loader.copy_windows import copy_windows
 from headrace.loader.permutation import Order
 from headrace.schemas.windows import WindowSpec
 
@@ -97,7 +98,7 @@ class PieceFinder:
 
 
 class Pool:
-    """Rows of a round and the strided views that windows are gathered from.
+    """Rows of a round, and the gather of windows from them: compiled on the host, ``index_select`` on a device.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ class Pool:
         self, x: NDArray[np.float32] | torch.Tensor, y: NDArray[np.float32] | torch.Tensor, window: WindowSpec
     ) -> None:
         self.x_rows, self.y_rows = torch.as_tensor(x), torch.as_tensor(y)
-        self._x, self._y = _sliding(self.x_rows, window.length), _sliding(self.y_rows, window.target_length)
+        self._window = window
 
     def gather(self, x_row: torch.Tensor, y_row: torch.Tensor, x_out: torch.Tensor, y_out: torch.Tensor) -> None:
         """Copy windows into a batch.
@@ -127,8 +128,13 @@ class Pool:
         y_out
             float32 [B, P · Vy], contiguous destination.
         """
-        torch.index_select(self._x, 0, x_row, out=x_out)
-        torch.index_select(self._y, 0, y_row, out=y_out)
+        window = self._window
+        if self.x_rows.is_cpu:
+            copy_windows(self.x_rows.numpy(), x_row.numpy(), x_out.numpy())
+            copy_windows(self.y_rows.numpy(), y_row.numpy(), y_out.numpy())
+        else:
+            torch.index_select(_sliding(self.x_rows, window.length), 0, x_row, out=x_out)
+            torch.index_select(_sliding(self.y_rows, window.target_length), 0, y_row, out=y_out)
 
 
 def _sliding(rows: torch.Tensor, length: int) -> torch.Tensor:

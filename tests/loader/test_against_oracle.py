@@ -86,8 +86,6 @@ def cases(draw: st.DrawFn) -> Case:
         # Not in alphabetical order: the configuration's order counts.
         "datasets": {name: draw(dataset(layout, inputs, targets)) for name, layout in zip("ba", layouts, strict=False)},
         "window": shape._asdict(),
-        # An axis of two steps with a gap between them is one of longer steps.
-        "loader": {"allow_mixed_time_steps": True},
         "missing": {
             "target_nan_policy": draw(st.sampled_from(TARGET_POLICIES)),
             "missing_policy": draw(st.sampled_from(INPUT_POLICIES)),
