@@ -39,6 +39,11 @@ class Bucket(Protocol):
         ...
 
     @property
+    def heard(self) -> bool:
+        """Whether an answer has begun to come, ever."""
+        ...
+
+    @property
     def errors(self) -> tuple[type[Exception], ...]:
         """What a request that fails may raise."""
         ...

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from headrace.objects.bucket import PAGE, Bucket, StoredObject
 from headrace.objects.client_library import connect
+from headrace.objects.contact import Contact, SilentError, Turn, contact_with, first_seconds, send_first
 from headrace.objects.counts import counter
 from headrace.objects.faults import Fault, Kind, NoProgressError
 from headrace.objects.forks import refuse_fork
@@ -18,6 +19,7 @@ from headrace.objects.limits import request_pool
 from headrace.objects.refusals import refusal
 from headrace.objects.retry import Retrying
 from headrace.objects.stat import ObjectStat
+from headrace.schemas.errors import StorageError
 from headrace.schemas.storage_config import StorageConfig
 
 T = TypeVar("T")
@@ -53,7 +55,6 @@ class S3Client:
         self.bucket, self.storage = bucket, storage
         self._lock = threading.Lock()
         self._connection: Bucket | None = None
-        self._answered = self._given_up = False
 
     def get(self, key: str) -> StoredObject | None:
         """Return an object with its size and etag, or None where the server says that there is none."""
@@ -109,18 +110,34 @@ class S3Client:
 
     def _asked(self, action: str, key: str, call: Callable[[Bucket], T]) -> T | None:
         """Send a request until it is answered; None where the server says that there is no such object."""
-        retrying, renewed = Retrying(self.storage), False
+        contact = contact_with(self._connected().address.endpoint)
+        with contact.first_request() as turn:
+            lost, retrying = contact.lost(), Retrying(self.storage)
+            if lost is not None:
+                raise self._refused(lost, action, key, retrying)
+            try:
+                return self._tried(action, key, call, contact, turn, retrying)
+            finally:
+                turn.end()
+
+    def _tried(
+        self, action: str, key: str, call: Callable[[Bucket], T], contact: Contact, turn: Turn, retrying: Retrying
+    ) -> T | None:
+        renewed = False
         while True:
             bucket = self._connected()
             counter.add(requests=1)
             try:
-                answer = call(bucket)
+                answer = call(bucket) if contact.answered else self._first(bucket, call, turn, retrying)
+            except SilentError as error:
+                fault = Fault(kind=Kind.UNREACHED, reason=str(error))
             except bucket.errors as error:
                 fault = bucket.fault_of(error)
             else:
-                self._answered = True
+                turn.heard()
                 return answer
-            self._answered = self._answered or fault.answered
+            if fault.answered:
+                turn.heard()
             if fault.kind is Kind.ABSENT:
                 if action in _ABSENT_WITHOUT_DOCUMENT or (action == "GET" and fault.documented):
                     return None
@@ -132,20 +149,40 @@ class S3Client:
                 self._renew(bucket)
                 counter.add(retries=1)
                 continue
-            pause = retrying.pause_after(fault, answered=self._answered, given_up=self._given_up)
+            pause = retrying.pause_after(fault, answered=contact.answered)
             if pause is None:
-                self._given_up = not self._answered and fault.kind in (Kind.UNREACHED, Kind.TRANSIENT)
-                raise refusal(
-                    replace(fault, kind=Kind.UNREACHED) if self._given_up else fault,
-                    action=action,
-                    url=f"s3://{self.bucket}/{key}",
-                    address=bucket.address,
-                    credentials=bucket.credentials,
-                    tries=retrying.tries,
-                    seconds=retrying.elapsed,
-                )
+                if not contact.answered and fault.kind in (Kind.UNREACHED, Kind.TRANSIENT):
+                    fault = replace(fault, kind=Kind.UNREACHED)
+                    contact.give_up(fault)
+                raise self._refused(fault, action, key, retrying)
             self._note(fault)
             self._wait(pause)
+
+    def _first(self, bucket: Bucket, call: Callable[[Bucket], T], turn: Turn, retrying: Retrying) -> T:
+        def heard() -> bool:
+            if bucket.heard:
+                turn.heard()
+            return bucket.heard
+
+        def again() -> bool:
+            allowed = retrying.begin_another()
+            counter.add(requests=int(allowed), retries=int(allowed))
+            return allowed
+
+        left = max(first_seconds(self.storage) - retrying.elapsed, 0.0)
+        return send_first(lambda: call(bucket), seconds=left, heard=heard, again=again)
+
+    def _refused(self, fault: Fault, action: str, key: str, retrying: Retrying) -> StorageError:
+        bucket = self._connected()
+        return refusal(
+            fault,
+            action=action,
+            url=f"s3://{self.bucket}/{key}",
+            address=bucket.address,
+            credentials=bucket.credentials,
+            tries=retrying.tries,
+            seconds=retrying.elapsed,
+        )
 
     def _wait(self, seconds: float) -> None:
         """Pause before the next try; raises RuntimeError once the interpreter ends, which waits for its threads."""

@@ -30,6 +30,7 @@ class ObstoreBucket:
         self.credentials: Credentials | None = find_credentials(storage, f"s3://{name}")
         self.address: Address = resolve(name, storage, None if self.credentials is None else self.credentials.region)
         self.errors: tuple[type[Exception], ...] = (BaseError, CutShortError, NoProgressError, OSError, ValueError)
+        self.heard = False
         self._store = _store(name, storage, self.address, self.credentials)
 
     def fault_of(self, error: Exception) -> Fault:
@@ -41,6 +42,7 @@ class ObstoreBucket:
         import obstore
 
         answer = obstore.get(self._store, key)
+        self.heard = True
         meta = answer.meta
         data = memoryview(answer.bytes())
         if len(data) != meta["size"]:

@@ -8,6 +8,7 @@ import random
 import time
 from typing import Final
 
+from headrace.objects.contact import first_seconds
 from headrace.objects.faults import Fault, Kind
 from headrace.schemas.storage_config import StorageConfig
 
@@ -17,7 +18,7 @@ LONGEST_PAUSE: Final = 10.0
 THROTTLED_PAUSE: Final = 0.3
 """Seconds before the first new try where the server asked for fewer requests."""
 PROBE_SECONDS: Final = 5.0
-"""How long an address is tried that never answered."""
+"""How long an address is tried where no connection can be made."""
 _AGAIN = (Kind.THROTTLED, Kind.TRANSIENT, Kind.UNREACHED)
 
 
@@ -32,7 +33,7 @@ class Retrying:
 
     def __init__(self, storage: StorageConfig) -> None:
         self._began = time.monotonic()
-        self._seconds = storage.timeout_seconds
+        self._seconds, self._first_seconds = storage.timeout_seconds, first_seconds(storage)
         self._left = storage.max_retries
         self._pauses = 0
         self.tries = 1
@@ -42,7 +43,7 @@ class Retrying:
         """Seconds since the first try."""
         return time.monotonic() - self._began
 
-    def pause_after(self, fault: Fault, *, answered: bool, given_up: bool = False) -> float | None:
+    def pause_after(self, fault: Fault, *, answered: bool) -> float | None:
         """Return seconds to wait before the next try, or None when there is to be none.
 
         Parameters
@@ -51,19 +52,25 @@ class Retrying:
             Of the last try.
         answered
             Whether the address ever answered this process.
-        given_up
-            Whether another request has waited for its first answer in vain.
         """
-        if fault.kind not in _AGAIN or self._left == 0 or (given_up and not answered):
+        if fault.kind not in _AGAIN or self._left == 0:
             return None
         first = THROTTLED_PAUSE if fault.kind is Kind.THROTTLED else FIRST_PAUSE
         pause = min(first * 2.0**self._pauses, LONGEST_PAUSE) * random.uniform(0.5, 1.0)
         seconds = self._seconds
         if not answered:
-            seconds = min(seconds, PROBE_SECONDS)
+            seconds = min(seconds, self._first_seconds)
+            seconds = min(seconds, PROBE_SECONDS) if fault.kind is Kind.UNREACHED else seconds
         if self.elapsed + pause > seconds:
             return None
-        self._left -= 1
         self._pauses += 1
-        self.tries += 1
+        self.begin_another()
         return pause
+
+    def begin_another(self) -> bool:
+        """Count one more try, if there may be one."""
+        if self._left == 0:
+            return False
+        self._left -= 1
+        self.tries += 1
+        return True

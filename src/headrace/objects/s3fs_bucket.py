@@ -43,6 +43,7 @@ class S3fsBucket:
             LookUpError, OSError, ValueError,
         )  # fmt: skip
         self._name, self._storage = name, storage
+        self.heard = False
         self._lock = threading.Lock()
         self._made: Any = None
 
@@ -55,6 +56,7 @@ class S3fsBucket:
 
         async def receive(client: Any) -> StoredObject:
             answer = await client.get_object(Bucket=self._name, Key=key)
+            self.heard = True
             body = answer["Body"]
             try:
                 data = await body.read()
