@@ -106,14 +106,15 @@ def _work_out(index: Index, spec: ServeSpec, dataset_id: str) -> dict[str, NDArr
         segments=index.time_axis(dataset_id).ranges(),
         basins=numbers(basins, "basin")[members_of_splits(basins)[spec.split]],
         num_basins=basins.num_rows,
-        targets=[_intervals(index, dataset_id, name) for name in targets],
-        inputs=[_intervals(index, dataset_id, name) for name in inputs],
+        targets=[observed_runs(index, dataset_id, name) for name in targets],
+        inputs=[observed_runs(index, dataset_id, name) for name in inputs],
         target_policy=spec.missing.target_nan_policy if spec.split == "train" else "keep",
     )
     return {name: getattr(found.runs, name) for name in ("basin", "start", "stop", "num_windows")}
 
 
-def _intervals(index: Index, dataset_id: str, name: str) -> Intervals:
+def observed_runs(index: Index, dataset_id: str, name: str) -> Intervals:
+    """Return where a variable is observed: runs of steps by basin number; none where the data set lacks it."""
     runs = index.fetch("runs", dataset_id=dataset_id, variable=name)
     row, start, stop = (numbers(runs, name).astype(np.int64) for name in ("basin", "start", "stop"))
     return Intervals(row=row, start=start, stop=stop)

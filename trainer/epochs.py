@@ -84,12 +84,13 @@ class EpochRunner:
         train_loss = meter.final_loss()
         started = time.perf_counter()
         validation = self._validate(title)
+        nse = math.nan if validation is None else validation.nse_median
         train_seconds = state.sums.wait_seconds + state.sums.compute_seconds
         row = EpochRow(
             epoch=state.epoch,
             train_loss=train_loss,
             valid_loss=None if validation is None else validation.loss,
-            valid_nse_median=None if validation is None else validation.nse_median,
+            valid_nse_median=None if math.isnan(nse) else nse,
             learning_rate=learning_rate_at(state.settings, state.epoch, 1.0),
             samples_per_second=state.sums.num_windows / train_seconds,
             data_wait_seconds=state.sums.wait_seconds / state.sums.num_batches,
@@ -192,10 +193,10 @@ class EpochRunner:
 def summarize(title: str, row: EpochRow) -> str:
     """Return an epoch's row as one line for a person."""
     parts = [title, f"train loss {row.train_loss:.4f}"]
-    if row.valid_loss is not None and row.valid_nse_median is not None:
-        defined = not math.isnan(row.valid_nse_median)
+    if row.valid_loss is not None:
+        nse = row.valid_nse_median
         parts.append(f"valid loss {row.valid_loss:.4f}")
-        parts.append(f"valid NSE median {row.valid_nse_median:.3f}" if defined else "valid NSE undefined")
+        parts.append("valid NSE undefined" if nse is None else f"valid NSE median {nse:.3f}")
     waiting = row.data_wait_seconds / (row.data_wait_seconds + row.compute_seconds)
     parts += [f"{row.samples_per_second:,.0f} windows/s", f"waiting {waiting:.1%}"]
     if row.gpu_util_percent is not None:

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from headrace.schemas.errors import HeadraceError, describe
+from headrace.trainer.comparable import without_mixed_units
 from headrace.trainer.device import memory_named
 from headrace.trainer.metrics import METRIC_COLUMNS, MetricRow, StreamingMetrics, format_row
 from headrace.trainer.model import SequenceModel
@@ -77,7 +78,8 @@ def evaluate(
     times
         Data set → the whole time axis of its store.
     units
-        (Data set, target) → physical unit, for the predictions' attributes.
+        (Data set, target) → physical unit, for the predictions' attributes; where data sets differ, rows over all of
+        them have no score in that unit.
     precision
         Format of the forward pass; None is float32.
     members
@@ -139,6 +141,7 @@ def evaluate(
         # Behind the pass: the store has every series whole, in whatever order its steps came.
         series = score_predictions(predictions, loader.dataset_ids, loader.basin_ids, loader.y_names, times)
         rows = metrics.rows(series, None if members is None else _counted(loader, members))
+        rows = without_mixed_units(rows, units, times)
         write_csv(out_dir / "metrics.csv", METRIC_COLUMNS, [format_row(row) for row in rows])
     finally:
         progress.finish()

@@ -68,7 +68,8 @@ class EpochRow:
     train_loss, valid_loss
         Loss over all observed targets of the epoch, in the loss's own (normalised) units; None without validation.
     valid_nse_median
-        Median over basins (and targets) of the NSE of the windows' last target step; None without validation.
+        Median over basins (and targets) of the NSE of the windows' last target step; None without validation, and
+        where it is defined for none.
     learning_rate
         At the end of the epoch.
     samples_per_second

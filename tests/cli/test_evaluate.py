@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +10,13 @@ import xarray as xr
 
 from build_here import build_here
 from command_line import CONFIG, run_headrace, write_project
-from headrace.commands.results import score_table
+from headrace.commands.results import remarks, score_table
 from headrace.schemas.config_io import load_config
+from headrace.trainer.comparable import without_mixed_units
 from headrace.trainer.metrics import StreamingMetrics
+from headrace.trainer.time_axis import TimeAxis
+
+DAILY = dict.fromkeys(("one", "two"), TimeAxis(values=np.arange(3), units="days since 2000-01-01"))
 
 
 def train(folder):
@@ -82,6 +87,9 @@ def test_a_score_has_the_unit_of_its_data_set(other, together):
     rows = StreamingMetrics(["one", "two"], [["1"], ["2"]], ["flow"]).rows()
     units = {("one", "flow"): "mm/day", ("two", "flow"): other}
     assert list(score_table(rows, units, "title").columns[-1].cells) == ["mm/day", other, together]
+    said = remarks(without_mixed_units([replace(row, count=5) for row in rows], units, DAILY))
+    mixed = "all flow, no score where units differ: different_units: m^3/s, mm/day"
+    assert said[2:] == ([mixed] if together == "–" else [])
 
 
 def test_the_train_split_is_scored_whole_whatever_limits_training(trained):

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from build_here import build_here
 from command_line import CONFIG, run_headrace
+from headrace.schemas.config_io import load_config
 
 
 def edited(folder: Path, old: str, new: str) -> Path:
@@ -109,6 +111,20 @@ def test_what_needs_no_scan_may_differ_from_the_index(project):
     )
     outcome = run_headrace("train", "--config", changed, "--index", "index", "--run-dir", "run", "--train-epochs", "1")
     assert outcome.code == 0, outcome.err
+
+
+def test_a_validation_period_without_targets_is_found_before_the_first_epoch(project):
+    unseen = CONFIG.replace('["2000-03-21", "2000-04-09"]', '["2000-02-11", "2000-02-14"]').replace(
+        "one_attributes.zarr\n", "one_attributes.zarr\n    basins: {train: all, valid: ['01002500'], test: all}\n"
+    )
+    (project / "unseen.yml").write_text(unseen)
+    build_here(load_config(project / "unseen.yml"), project / "unseen")
+    outcome = run_headrace("train", "--config", "unseen.yml", "--index", "unseen", "--run-dir", "run")
+    assert outcome.code == 2, outcome.err
+    assert "no target is observed in the split valid" in outcome.err
+    assert "datasets.one.t_range_valid" in outcome.err
+    assert "epoch" not in outcome.err
+    assert not (project / "run").exists()
 
 
 def test_unknown_data_sets_and_modes_and_devices_are_refused(project):

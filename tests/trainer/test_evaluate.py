@@ -80,6 +80,27 @@ def test_predictions_read_back_through_xarray_whatever_the_order(tmp_path, shuff
     assert sorted(path.name for path in (tmp_path / "test").iterdir()) == ["metrics.csv", "predictions.zarr"]
 
 
+def test_rows_over_all_data_sets_mix_no_units(tmp_path):
+    model, loader, times = make()
+    done = {}
+    for name, units in {"mixed": UNITS, "same": UNITS | {("set_b", "streamflow"): "mm d-1"}}.items():
+        rows = read_csv(evaluate(model, loader, tmp_path / name, times=times, units=units).metrics)
+        done[name] = {(row["scope"], row["dataset_id"], row["target"]): row for row in rows if row["scope"] != "basin"}
+    for (scope, _, target), row in done["mixed"].items():
+        mixed = scope == "all"
+        assert [name for name in ("rmse", "bias", "nse_pooled") if not row[name]] == (
+            ["rmse", "bias", "nse_pooled"] if mixed else []
+        )
+        assert all(row[name] for name in ("nse", "kge", "pbias"))
+        reason = {"streamflow": "different_units: m3/s, mm/day", "stage": "different_units: m, unknown"}[target]
+        assert (reason in row["note"]) == mixed
+        assert ("different_time_steps: 21600 s, 86400 s" in row["note"]) == mixed
+        assert not mixed or not row["peak_timing"]
+    same = done["same"]["all", "", "streamflow"]
+    assert all(same[name] for name in ("rmse", "bias", "nse_pooled"))
+    assert "different_units" not in same["note"]
+
+
 def test_times_are_decoded_in_each_data_sets_calendar(tmp_path):
     model, loader, times = make()
     result = evaluate(model, loader, tmp_path, times=times)

@@ -105,7 +105,10 @@ def test_one_constant_target_is_learnt(tmp_path, loss):
     y = np.full_like(datasets["set_a"].y, 2.0)
     loader = FakeLoader(with_value(datasets, "set_a", y=y), WINDOW, scale=False)
     model = model_for(loader, dropout=0.0)
-    fit(model, loader, None, settings(train_epochs=20, loss=loss), RunFolder.create(tmp_path / "run"))
+    checked = FakeLoader(with_value(datasets, "set_a", y=y), WINDOW, batch_size=64, shuffle=False, scale=False)
+    fit(model, loader, checked, settings(train_epochs=20, loss=loss), RunFolder.create(tmp_path / "run"))
+    rows = read_csv(tmp_path / "run" / "metrics.csv")
+    assert all(row["valid_loss"] and row["valid_nse_median"] == "" for row in rows)  # no NSE of what never varies
     batch = next(iter(loader))
     with torch.no_grad():
         assert model(batch.x, batch.static).sub(2.0).abs().max() < 0.2

@@ -1,6 +1,5 @@
 """A run's folder is never shared by accident."""
 
-import math
 import re
 from dataclasses import replace
 
@@ -37,7 +36,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 
 def test_an_undefined_score_is_said_in_words():
     assert "valid NSE median 0.500" in summarize("epoch 1/1", row(0))
-    assert "valid NSE undefined" in summarize("epoch 1/1", replace(row(0), valid_nse_median=math.nan))
+    assert "valid NSE undefined" in summarize("epoch 1/1", replace(row(0), valid_nse_median=None))
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):

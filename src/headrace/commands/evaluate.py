@@ -38,7 +38,7 @@ def evaluate_command(
     Exit codes: 2 no such run or split, 3 a store cannot be read, 4 index or store changed since the training,
     or the index is of another configuration.
     """
-    from headrace.commands.results import score_table
+    from headrace.commands.results import remarks, score_table
     from headrace.commands.run_evaluation import run_evaluation
     from headrace.trainer.run_folder import RunFolder
 
@@ -52,9 +52,8 @@ def evaluate_command(
     )
     title = f"{split}, {done.evaluation.num_windows:,} windows: medians over basins"
     make_console().print(score_table(done.evaluation.rows, done.units, title))
-    for row in done.evaluation.rows:
-        if row.scope == "dataset" and row.note:
-            click.echo(f"remarks      {row.dataset_id} {row.target}, basins: {row.note}")
+    for remark in remarks(done.evaluation.rows):
+        click.echo(f"remarks      {remark}")
     click.echo(f"scores       {done.evaluation.metrics}")
     click.echo(f"predictions  {done.evaluation.predictions}")
     click.echo(f"pictures     {done.folder / 'plots'}")

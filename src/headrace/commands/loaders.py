@@ -5,7 +5,9 @@ from typing import Literal
 
 from headrace.loader import Index, WindowLoader
 from headrace.loader.budget import memory_budget_nbytes
+from headrace.loader.observed_targets import any_target_observed
 from headrace.schemas.config import Config, SamplingConfig, Split
+from headrace.schemas.errors import ConfigError, describe
 from headrace.trainer.launch import processes_here
 from headrace.trainer.time_axis import TimeAxis
 
@@ -63,6 +65,30 @@ def open_loader(
         cuda_prefetch=settings.cuda_prefetch,
         cuda_prefetch_batches=settings.cuda_prefetch_batches,
         timeout=settings.timeout,
+    )
+
+
+def refuse_unobserved(index: Index, loader: WindowLoader) -> None:
+    """Refuse a split that nothing can be learnt from, or chosen by: none of its windows has an observed target.
+
+    Raises
+    ------
+    ConfigError
+        Said from the tables of the index; no chunk is read.
+    """
+    windows = loader.serving.windows
+    if any_target_observed(index, loader.dataset_ids, loader.y_names, windows, loader.window):
+        return
+    targets = ", ".join(loader.y_names)
+    raise ConfigError(
+        describe(
+            f"no target is observed in the split {loader.split}",
+            where=", ".join(f"datasets.{name}.t_range_{loader.split}" for name in loader.dataset_ids),
+            expected=f"windows with at least one observed value of {targets}",
+            got=f"{loader.num_windows:,} windows, none with one",
+            fix=f"choose another period or other basins (headrace inspect {index.path} coverage shows where there are "
+            "values)" + (", or leave the period out to train without validation" if loader.split == "valid" else ""),
+        )
     )
 
 

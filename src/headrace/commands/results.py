@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from headrace.schemas.units import same_unit
+from headrace.trainer.comparable import MIXED
 from headrace.trainer.metrics import MetricRow
 
 
@@ -44,6 +45,17 @@ def score_table(
         cells += [number(row.kge), number(row.rmse), number(row.bias), _unit(row, units)]
         table.add_row(row.dataset_id or "all", row.target, *cells)
     return table
+
+
+def remarks(rows: Sequence[MetricRow]) -> list[str]:
+    """Return what there is to say of undefined scores: of each data set, and of all where their units differ."""
+    noted = [row for row in rows if row.scope == "dataset" and row.note]
+    found = [f"{row.dataset_id} {row.target}, basins: {row.note}" for row in noted]
+    for row in rows:
+        mixed = [part for part in row.note.split("; ") if part.startswith(MIXED)] if row.scope == "all" else []
+        if mixed:
+            found.append(f"all {row.target}, no score where units differ: {'; '.join(mixed)}")
+    return found
 
 
 def _unit(row: MetricRow, units: Mapping[tuple[str, str], str]) -> str:

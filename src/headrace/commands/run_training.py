@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from headrace.commands.index_record import IndexRecord
-from headrace.commands.loaders import open_loader, with_fixed_budget
+from headrace.commands.loaders import open_loader, refuse_unobserved, with_fixed_budget
 from headrace.commands.run_setup import index_of
 from headrace.commands.run_watcher import RunWatcher
 from headrace.index_place import IndexPath
@@ -78,6 +78,8 @@ def run_training(
         train = stack.enter_context(open_loader(index, config, "train", training=True, device=str(device)))
         validates = "valid" in _splits(config)
         valid = stack.enter_context(open_loader(index, config, "valid", device=str(device))) if validates else None
+        for loader in filter(None, (train, valid)):
+            refuse_unobserved(index, loader)
         model = build_model(model_config_for(train, config.train), seed=config.loader.seed).to(device)
         folder, begun = _start(run_folder, config, index, ranks, resume=resume)
         if not begun and ranks.first:
