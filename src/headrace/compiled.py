@@ -16,8 +16,8 @@ def compiled(function: Any, *, fastmath: Collection[str] = ()) -> Any:
     fastmath
         LLVM's names of what arithmetic may be taken lightly; nothing unless named.
     """
-    options = {"nogil": True, "fastmath": set(fastmath), "error_model": "numpy"}
+    lightly = set(fastmath)
     try:
-        return numba.njit(function, cache=True, **options)
+        return numba.njit(function, cache=True, nogil=True, fastmath=lightly, error_model="numpy")
     except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        return numba.njit(function, **options)
+        return numba.njit(function, nogil=True, fastmath=lightly, error_model="numpy")
