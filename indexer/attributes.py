@@ -83,7 +83,7 @@ def look_at_attributes(config: Config, dataset_id: str, problems: Problems) -> A
     group = open_group(uri, config.storage, key=f"{key}.attributes")
     areas_as = [constants.get(text, VariableConfig(physical=text)) for text in wanted_areas]
     names = {BASIN_DIM, *(v.physical for v in [*constants.values(), *areas_as])}
-    ask_ahead(group, names, listed=names)
+    ask_ahead(group, names, listed=names, read=names)
     seen = look_at(group, uri, "attributes", BASIN_DIM, "basin")
     ids = read_basin_ids(group, uri, id_width=settings.id_width, key=key)
     snapshots = [replace(seen, content=ids_content(ids))]

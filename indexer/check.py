@@ -20,11 +20,12 @@ from headrace.indexer.inventory import take_inventory
 from headrace.indexer.parts import finished_units, read_units, to_table
 from headrace.indexer.read_unit import scan_unit
 from headrace.indexer.units import PlannedVariable, ScanPlan, ScanUnit, plan_scan, refuse_absent
+from headrace.open_store import opening_once
 from headrace.schemas.config import Config
 from headrace.schemas.errors import ConfigError, SourceError, StaleIndexError
 from headrace.schemas.manifest import PARTS_FOLDER, IndexManifest
 from headrace.schemas.storage_config import StorageConfig
-from headrace.staleness import Change, IndexedDataset, find_all_changes, snapshots_of, stale_message
+from headrace.staleness import Change, IndexedDataset, changes_of_all, snapshots_of, stale_message
 from headrace.store import StoredArray
 
 
@@ -130,7 +131,7 @@ def check_index(path: str | Path, *, verify: int = 0, storage: StorageConfig | N
     """
     place = index_path(path)
     manifest = read_index_manifest(place, storage)
-    with index_here(place, manifest, storage or StorageConfig()) as here:
+    with index_here(place, manifest, storage or StorageConfig()) as here, opening_once():
         return _check(_Kept(place=place, here=here, manifest=manifest), verify)
 
 
@@ -149,7 +150,8 @@ class _Kept:
 
 def _check(kept: _Kept, verify: int) -> IndexCheck:
     config = kept.manifest.config
-    changes = [c for d in sorted(config.datasets) for c in find_all_changes(_indexed(kept, d))]
+    indexed = [_indexed(kept, d) for d in sorted(config.datasets)]
+    changes = changes_of_all(indexed)
     try:
         now = check_config(config)
     except (ConfigError, SourceError) as error:

@@ -5,6 +5,7 @@ All data sets are looked at before anything is said: one error lists everything 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import zarr
@@ -26,6 +27,8 @@ from headrace.indexer.selection import (
 )
 from headrace.indexer.statics import check_static_missing
 from headrace.indexer.unit_check import check_units
+from headrace.objects import is_remote
+from headrace.objects.at_once import at_once, begin
 from headrace.objects.zarr_store import ask_ahead
 from headrace.open_store import open_group
 from headrace.schemas.config import Config, DatasetConfig, Split
@@ -50,10 +53,9 @@ def take_inventory(config: Config) -> Inventory:
     """
     problems = Problems()
     found: list[DatasetFacts] = []
-    for dataset_id in sorted(config.datasets):
-        with problems.collecting():
-            _check_declared(config, dataset_id)
-        facts = _look_at(config, dataset_id, problems)
+    remote = any(is_remote(d.timeseries) for d in config.datasets.values())
+    for own, facts in at_once([partial(_looked_at, config, d) for d in sorted(config.datasets)], remote=remote):
+        problems.take(own)
         if facts is not None:
             found.append(facts)
     with problems.collecting():
@@ -70,6 +72,20 @@ class _Coordinates:
     snapshots: tuple[ArraySnapshot, ...]
 
 
+def _looked_at(config: Config, dataset_id: str) -> tuple[Problems, DatasetFacts | None]:
+    problems = Problems()
+    with problems.collecting():
+        _check_declared(config, dataset_id)
+    return problems, _look_at(config, dataset_id, problems)
+
+
+def _attributes(config: Config, dataset_id: str) -> tuple[Problems, Attributes | None]:
+    problems = Problems()
+    with problems.collecting():
+        return problems, look_at_attributes(config, dataset_id, problems)
+    return problems, None
+
+
 def _look_at(config: Config, dataset_id: str, problems: Problems) -> DatasetFacts | None:
     """Return the facts of one data set, or None where something is wrong with it (said in ``problems``)."""
     before = len(problems.errors)
@@ -77,21 +93,21 @@ def _look_at(config: Config, dataset_id: str, problems: Problems) -> DatasetFact
     coordinates: _Coordinates | None = None
     time: StoreTime | None = None
     series: list[VariableFacts] = []
-    attributes: Attributes | None = None
+    attributes_looked_at = begin(partial(_attributes, config, dataset_id), remote=is_remote(settings.timeseries))
     periods: dict[Split, TimeRange] = {}
     with problems.collecting():
         group = open_group(settings.timeseries, config.storage, key=f"{key}.timeseries")
         names = (v.physical for role in _SERIES for v in config.variables_of(dataset_id, role).values())
         wanted = {BASIN_DIM, TIME_DIM, *names}
-        ask_ahead(group, wanted, listed=wanted)
+        ask_ahead(group, wanted, listed=wanted, read=(BASIN_DIM, TIME_DIM))
         time = _look_at_time(group, settings, key, problems)
         coordinates = _look_at_basins(group, settings, key, time, problems)
         series = _look_at_series(group, config, dataset_id, coordinates, problems)
     if time is not None:
         periods = select_periods(settings, time.axis, key=key, problems=problems)
         problems.remarks += room_remarks(periods, time.axis, config.window.spec(), key=key)
-    with problems.collecting():
-        attributes = look_at_attributes(config, dataset_id, problems)
+    of_attributes, attributes = attributes_looked_at()
+    problems.take(of_attributes)
     if coordinates is None or attributes is None:
         return None
     ids, basins = coordinates.ids, coordinates.basins
@@ -187,7 +203,7 @@ def _with_area(
     if text is None or facts.stored is None or text not in attributes.areas:
         return facts  # an area that could not be read is among the problems already
     flow = str(facts.stored.attributes.get("units", ""))
-    factor = per_area_factor(flow, attributes.areas[text].unit, facts.unit, where)
+    factor = per_area_factor(flow, attributes.areas[text].unit, facts.unit, where, text)
     rule = replace(facts.rule, area_factor=factor, area_array=text)
     return replace(facts, rule=rule, area=areas[text])
 
@@ -242,7 +258,8 @@ def _dropped_remark(key: str, basins: Basins, dropped: list[int]) -> list[str]:
     named = ", ".join(basins.ids[i] for i in dropped[:8]) + (
         f" and {len(dropped) - 8} more" if len(dropped) > 8 else ""
     )
-    return [f"{key}: {len(dropped)} basins left out, because a static value is missing: {named}"]
+    how_many = "1 basin" if len(dropped) == 1 else f"{len(dropped):,} basins"
+    return [f"{key}: {how_many} left out, because a static value is missing: {named}"]
 
 
 def _check_some_left(basins: Basins, key: str) -> None:

@@ -19,6 +19,11 @@ class Problems:
         """Keep a configuration or source error of the block instead of letting it pass."""
         return _Collecting(self.errors)
 
+    def take(self, other: "Problems") -> None:
+        """Add what another collection holds."""
+        self.errors += other.errors
+        self.remarks += other.remarks
+
     def raise_if_any(self) -> None:
         """Raise one error that lists all; a configuration error if any of them is one.
 

@@ -151,7 +151,7 @@ def assemble(
     SourceError
         A store is gone.
     """
-    with opening_once():
+    with opening_once(index.stores):
         content = load_content(index, spec)
         opened = [open_dataset(s) for s in content.sources]
     share = own_share(content, slot_columns(opened, content.layout), *local) if local else whole_share(content)

@@ -1,8 +1,9 @@
 """Open an index: check the manifest, put its tables behind DuckDB, answer questions about it.
 
-Only metadata is read here. One process owns the connection, and it is used before any reader thread starts.
+Only metadata is read here. One process owns the connection; its threads may ask at once.
 """
 
+import threading
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -23,6 +24,7 @@ from headrace.loader.queries import run_query
 from headrace.loader.sql import query
 from headrace.loader.tables import LocalTables, Tables, damaged
 from headrace.loader.view_set import ViewSet
+from headrace.open_store import OpenedStores
 from headrace.schemas.config import SPLITS, Config, Split
 from headrace.schemas.dates import EPOCH, parse_date
 from headrace.schemas.errors import ConfigError, IndexFormatError, describe
@@ -48,6 +50,11 @@ class Index:
         Its checked manifest.
     tables
         Its tables, behind DuckDB.
+
+    Attributes
+    ----------
+    warned
+        What loaders of this index have warned of, so that each thing is said once.
     """
 
     def __init__(self, path: IndexPath, manifest: IndexManifest, tables: Tables) -> None:
@@ -55,6 +62,9 @@ class Index:
         self.manifest = manifest
         self._tables = tables
         self._views: ViewSet | None = None
+        self._lock = threading.RLock()
+        self.stores = OpenedStores()
+        self.warned: set[str] = set()
 
     @property
     def config(self) -> Config:
@@ -122,18 +132,19 @@ class Index:
 
     def _provide(self, text: str) -> None:
         """Put the tables and views that a query reads where it finds them."""
-        names = self._tables.read_by(text)
-        try:
-            if names & set(VIEWS):
-                if self._views is None:
-                    axes = {name: self.time_axis(name) for name in self.dataset_ids}
-                    self._views = ViewSet(self._tables.connection, view_statements(axes))
-                names = self._views.below(names)
-            self._tables.provide(names)
-            if self._views is not None:
-                self._views.create(names)
-        except duckdb.Error as error:
-            raise IndexFormatError(damaged(str(self.path), error)) from error
+        with self._lock:  # threads that ask at once wait for the one that fetches and creates
+            names = self._tables.read_by(text)
+            try:
+                if names & set(VIEWS):
+                    if self._views is None:
+                        axes = {name: self.time_axis(name) for name in self.dataset_ids}
+                        self._views = ViewSet(self._tables.connection, view_statements(axes))
+                    names = self._views.below(names)
+                self._tables.provide(names)
+                if self._views is not None:
+                    self._views.create(names)
+            except duckdb.Error as error:
+                raise IndexFormatError(damaged(str(self.path), error)) from error
 
     def time_axis(self, dataset_id: str) -> TimeAxis:
         """Return the time axis of a data set as regular segments."""
@@ -196,9 +207,11 @@ class Index:
 
     def _fetch(self, name: str, **parameters: object) -> pa.Table:
         text = query(name)
-        self._tables.provide(self._tables.read_by(text))
+        with self._lock:
+            self._tables.provide(self._tables.read_by(text))
         try:
-            return self._tables.connection.sql(text, params=parameters or None).to_arrow_table()
+            with self._tables.connection.cursor() as own:  # an open result owns its connection
+                return own.sql(text, params=parameters or None).to_arrow_table()
         except duckdb.ConnectionException as error:
             raise ConfigError(
                 describe(

@@ -25,6 +25,7 @@ from headrace.loader.normalize import scales_of
 from headrace.loader.read_plan import open_dataset, slot_columns
 from headrace.loader.sources import DatasetSource
 from headrace.loader.spec import BasinChoice, resolve_spec
+from headrace.open_store import opening_once
 from headrace.schemas.config import MissingConfig, NormalizationConfig, WindowConfig
 from headrace.schemas.windows import WindowSpec
 
@@ -92,7 +93,9 @@ class WindowDataset(Dataset[Item]):
             index, split=split, window=window, missing=missing, normalization=normalization, datasets=datasets,
             basins=basins,
         )  # fmt: skip
-        content = load_content(index, spec)
+        with opening_once(index.stores):
+            content = load_content(index, spec)
+            opened = [open_dataset(source) for source in content.sources]
         self.split, self.window, self.dataset_ids = split, spec.window, list(spec.dataset_ids)
         self.x_names, self.static_names, self.y_names = content.x_names, content.static_names, content.y_names
         self.basin_ids = [np.array(source.basin_ids, dtype=np.str_) for source in content.sources]
@@ -107,7 +110,6 @@ class WindowDataset(Dataset[Item]):
         self._template = Template(window=spec.window, x_rows=x_rows, y_rows=y_rows, statics=content.statics)
         # Names of basins are not needed to read, and lists of them are what makes worker processes large.
         self._sources = [replace(source, basin_ids=[], splits={}) for source in content.sources]
-        opened = [open_dataset(source) for source in content.sources]
         self.grids, self.column = block_grids(opened, self.layout, masks=self._masks), slot_columns(opened, self.layout)
         self._pid = os.getpid()
         self._cache: BlockCache | None = None

@@ -6,13 +6,17 @@ an index can be opened all the same: its tables answer without them.
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.objects import is_remote
+from headrace.objects.at_once import at_once
+from headrace.open_store import opening_once
 from headrace.schemas.errors import SourceError, StaleIndexError
-from headrace.staleness import IndexedDataset, find_all_changes, snapshots_of, stale_message
+from headrace.staleness import Change, IndexedDataset, changes_of_all, find_all_changes, snapshots_of, stale_message
 
 if TYPE_CHECKING:
     from headrace.loader.catalog import Index
@@ -30,21 +34,31 @@ def refuse_stale(index: "Index", dataset_ids: Sequence[str]) -> None:
     StaleIndexError
         Something changed; says what, and how to refresh.
     """
-    changes = [c for d in dataset_ids for c in find_all_changes(_indexed(index, d))]
+    changes = changes_of_all([_indexed(index, d) for d in dataset_ids])
     if changes:
         raise StaleIndexError(stale_message(changes, index.path))
 
 
 def warn_if_stale(index: "Index") -> None:
     """Log one warning that names what changed; a store that is gone or cannot be opened is passed over."""
-    changes = []
-    for dataset_id in index.dataset_ids:
-        try:
-            changes += find_all_changes(_indexed(index, dataset_id))
-        except SourceError as error:
-            logger.debug("not compared with the index: %s", error)
+    datasets = [_indexed(index, dataset_id) for dataset_id in index.dataset_ids]
+    remote = any(is_remote(d.config.timeseries) for d in datasets)
+    with opening_once(index.stores):
+        looked = at_once([partial(_changes_or_error, d) for d in datasets], remote=remote)
+    changes = [change for found in looked if not isinstance(found, SourceError) for change in found]
+    for error in (found for found in looked if isinstance(found, SourceError)):
+        logger.debug("not compared with the index: %s", error)
     if changes:
         logger.warning("%s", stale_message(changes, index.path))
+    if len(changes) > 0 or any(isinstance(found, SourceError) for found in looked):
+        index.stores.forget()
+
+
+def _changes_or_error(indexed: IndexedDataset) -> list[Change] | SourceError:
+    try:
+        return find_all_changes(indexed)
+    except SourceError as error:
+        return error
 
 
 def _indexed(index: "Index", dataset_id: str) -> IndexedDataset:

@@ -1,5 +1,7 @@
 """Open a Zarr store where it lies, on a disk or in a bucket; a store that is not there is told apart from others."""
 
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,19 +18,54 @@ from headrace.schemas.storage_config import StorageConfig
 
 _NAMED = 8
 """Siblings that a message names."""
-_shared: ContextVar[dict[tuple[Location, StorageConfig], RemoteStore] | None] = ContextVar("shared", default=None)
+FRESH_SECONDS = 60.0
+"""How long what a bucket said of a store is taken for what it would say."""
+
+
+class OpenedStores:
+    """Stores in buckets that were opened a moment ago, with what was asked of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stores: dict[tuple[Location, StorageConfig], tuple[float, RemoteStore]] = {}
+
+    def store(self, location: Location, storage: StorageConfig) -> RemoteStore:
+        """Return a store as it was opened, or anew where that was too long ago."""
+        with self._lock:
+            now = time.monotonic()
+            began, found = self._stores.get((location, storage), (-FRESH_SECONDS, None))
+            if found is None or now - began >= FRESH_SECONDS:
+                began, found = self._stores[location, storage] = now, RemoteStore(location, storage)
+            return found
+
+    def forget(self) -> None:
+        """Ask again for everything: something was wrong, and may be mended by the next time."""
+        with self._lock:
+            self._stores.clear()
+
+
+_shared: ContextVar[OpenedStores | None] = ContextVar("shared", default=None)
 
 
 @contextmanager
-def opening_once() -> Iterator[None]:
-    """Let everything that this thread opens inside the context share what it asks a bucket for.
+def opening_once(stores: OpenedStores | None = None) -> Iterator[None]:
+    """Let everything that is opened inside the context share what it asks a bucket for.
 
     Whoever looks at a store and then reads it asks for its metadata once; what changes in between is found by the
     chunks that are read.
+
+    Parameters
+    ----------
+    stores
+        What was opened before and is to be known later; None shares within the context, or with the one around it.
     """
-    token = _shared.set({})
+    stores = stores or _shared.get() or OpenedStores()
+    token = _shared.set(stores)
     try:
         yield
+    except BaseException:
+        stores.forget()
+        raise
     finally:
         _shared.reset(token)
 
@@ -86,9 +123,7 @@ def open_group(uri: str, storage: StorageConfig | None = None, *, key: str = "")
 
 def _remote(location: Location, storage: StorageConfig) -> RemoteStore:
     shared = _shared.get()
-    if shared is None:
-        return RemoteStore(location, storage)
-    return shared.setdefault((location, storage), RemoteStore(location, storage))
+    return RemoteStore(location, storage) if shared is None else shared.store(location, storage)
 
 
 def _beside(path: Path) -> str:

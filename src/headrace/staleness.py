@@ -4,8 +4,9 @@ Chunks of time series are not looked at: whoever reads one compares it with tabl
 attribute is read only where its metadata or its files are not as they were.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 
 from headrace.array_metadata import MEANING, differences
 from headrace.coordinates import NO_TIME, StoredTimes, read_basin_ids, read_times
+from headrace.objects import is_remote
+from headrace.objects.at_once import at_once, begin
 from headrace.objects.zarr_store import ask_ahead
 from headrace.open_store import open_group
 from headrace.schemas.config import DatasetConfig
@@ -120,11 +123,20 @@ def find_changes(indexed: IndexedDataset, store: StoreKind) -> list[Change]:
 
 def find_all_changes(indexed: IndexedDataset) -> list[Change]:
     """Compare both stores; an attributes store that is gone is no change, because the index keeps its values."""
+    of_attributes = begin(partial(find_changes, indexed, "attributes"), remote=is_remote(indexed.config.timeseries))
     changes = find_changes(indexed, "timeseries")
     try:
-        return changes + find_changes(indexed, "attributes")
+        return changes + of_attributes()
     except StoreNotFoundError:
         return changes
+
+
+def changes_of_all(datasets: Sequence[IndexedDataset]) -> list[Change]:
+    """Compare the stores of several data sets; raises as :func:`find_changes` for the first that does."""
+    remote = any(is_remote(d.config.timeseries) for d in datasets)
+    return [
+        change for found in at_once([partial(find_all_changes, d) for d in datasets], remote=remote) for change in found
+    ]
 
 
 def _array_changes(indexed: IndexedDataset, group: zarr.Group, uri: str, before: ArraySnapshot) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 from collections import Counter
 
@@ -12,11 +13,14 @@ import headrace
 from build_here import build_here
 from fault_proxy import FaultProxy
 from fault_rules import Rule
+from headrace import open_store
+from headrace.indexer.check import check_index
 from headrace.objects import limits
 from headrace.schemas.errors import StaleIndexError
 from indexing import rows, table_bytes
 
 CHUNK = r"zarr/(rain|warmth|flow)/(c/\d/\d|\d\.\d)$"
+STORES = ("creek", "creek_attributes", "river", "river_attributes")
 SMALL = 2400
 """A memory budget that holds no split."""
 
@@ -45,6 +49,31 @@ def test_a_build_over_what_did_not_change_reads_no_chunk_and_each_document_once(
     assert not proxy.asked("GET", CHUNK)
     assert set(asked(proxy).values()) == {1}
     assert table_bytes(index) == before
+
+
+def test_what_opening_an_index_asked_for_is_known_to_its_loaders_for_a_minute(proxy, index, monkeypatch):
+    proxy.use()
+    with headrace.open_index(index) as opened:
+        assert set(asked(proxy).values()) == {1}
+        looked = len(proxy.exchanges)
+        proxy.use()
+        for _ in range(2):
+            headrace.WindowLoader(opened, "train", batch_size=64).close()
+        assert proxy.exchanges == []
+        monkeypatch.setattr(open_store, "FRESH_SECONDS", 0.0)
+        headrace.WindowDataset(opened, "train")
+        assert len(proxy.exchanges) >= looked
+
+
+def test_a_check_asks_all_stores_at_once_and_for_each_document_once(proxy, index):
+    proxy.use(Rule(fault="latency", seconds=0.2))
+    check_index(index)
+    assert set(asked(proxy).values()) == {1}
+    keys = [e.key for e in proxy.exchanges]
+    firsts = [next(i for i, key in enumerate(keys) if re.search(rf"/{store}.zarr/", key)) for store in STORES]
+    values = [i for i, key in enumerate(keys) if re.search(r"/(basin|area|time)/(c/)?0$", key)]
+    assert max(firsts) < min(values)
+    assert not proxy.asked("GET", CHUNK)
 
 
 @pytest.mark.parametrize("budget", [SMALL, "1GiB"])

@@ -170,7 +170,7 @@ def test_a_group_that_crosses_processes_carries_no_secret(both: Both):
     np.testing.assert_array_equal(pickle.loads(packed)["rain"][:], group["rain"][:])
 
 
-def test_a_loader_asks_for_each_document_once(both: Both):
+def test_an_index_and_its_loader_ask_for_each_document_once(both: Both):
     asked: list[str] = []
     get = S3Client.get
 
@@ -178,6 +178,6 @@ def test_a_loader_asks_for_each_document_once(both: Both):
         asked.append(key)
         return get(client, key)
 
-    with headrace.open_index(both.remote_index) as index, mock.patch.object(S3Client, "get", counted):
+    with mock.patch.object(S3Client, "get", counted), headrace.open_index(both.remote_index) as index:
         headrace.WindowLoader(index, "train").close()
     assert len(asked) == len(set(asked)) > 20

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -53,6 +54,18 @@ def fetched(monkeypatch) -> list[str]:
 
     monkeypatch.setattr(S3Folder, "read", noted)
     return names
+
+
+def test_threads_may_ask_at_once(url, joint, bucket):
+    """Each table is fetched by one of them, and each view made by one."""
+    queries = [f"select count(*) n from {name}" for name in (*TABLES, *VIEWS)]
+    with headrace.open_index(joint.index) as here:
+        expected = [here.sql(query).to_pylist() for query in queries]
+    with headrace.open_index(url, bucket.storage) as opened, ThreadPoolExecutor(8) as threads:
+        for _ in range(2):
+            assert list(threads.map(lambda query: opened.sql(query).to_pylist(), queries)) == expected
+            named = list(threads.map(lambda _: opened.windows("train"), range(8)))
+            assert all(table.equals(named[0]) for table in named)
 
 
 @pytest.fixture(autouse=True)

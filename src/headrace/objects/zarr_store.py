@@ -23,6 +23,8 @@ from headrace.objects.stat import ObjectStat
 from headrace.schemas.storage_config import StorageConfig
 
 _DOCUMENTS = {"zarr.json", ".zarray", ".zattrs", ".zgroup"}
+_AHEAD_NBYTES = 16 * 2**20
+"""Stored bytes of one array that are fetched ahead, at most."""
 _CONSOLIDATED = ".zmetadata"
 """Asked for by Zarr whether or not it is to be used; here it never is, because it can be stale."""
 
@@ -46,6 +48,7 @@ class RemoteStore(Store):
         self._lock = threading.Lock()
         self._documents: dict[str, Future[StoredObject | None]] = {}
         self._listings: dict[str, Future[dict[str, ObjectStat]]] = {}
+        self._ahead: dict[str, Future[StoredObject | None]] = {}
 
     def __reduce__(self) -> tuple[type[Self], tuple[Location, StorageConfig]]:
         return type(self), (self.location, self.storage)
@@ -68,7 +71,7 @@ class RemoteStore(Store):
 
     def fetch(self, keys: Iterable[str]) -> ObjectFetch:
         """Begin to fetch objects."""
-        return ObjectFetch({key: self.client.submit(self.location.joined(key)) for key in keys})
+        return ObjectFetch({key: self._submitted(key) for key in keys})
 
     def listing(self, folder: str) -> dict[str, ObjectStat]:
         """Return size and fingerprint of every object below a folder by key; asked for once."""
@@ -81,10 +84,22 @@ class RemoteStore(Store):
         for folder in folders:
             self._listed(folder)
 
+    def fetch_ahead(self, folders: Iterable[str]) -> None:
+        """Begin to fetch all objects below folders, where they are not large; each is handed out once."""
+        for folder in folders:
+            listed = self._listed(folder)
+            if listed.exception() is not None:
+                continue  # whoever asks for the listing is told
+            found = {k: s for k, s in listed.result().items() if k.rpartition("/")[2] not in _DOCUMENTS}
+            if sum(stat.nbytes for stat in found.values()) <= _AHEAD_NBYTES:
+                self._ahead |= {key: self._submitted(key) for key in found}
+
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
         """Return an object or a part of it; None only where the server says that there is none."""
         if key == _CONSOLIDATED:
             return None
+        if key.endswith("/.zgroup") and await asyncio.wrap_future(self._asked(f"{key[:-7]}.zarray")) is not None:
+            return None  # what is an array is no group
         found = await asyncio.wrap_future(self._asked(key))
         if found is None:
             return None
@@ -96,12 +111,16 @@ class RemoteStore(Store):
         if held is not None and key in held:
             return held[key]
         if key.rpartition("/")[2] not in _DOCUMENTS:
-            return self.client.submit(self.location.joined(key))
+            return self._submitted(key)
         with self._lock:
             known = self._documents.get(key)
             if known is None or _failed(known):
                 known = self._documents[key] = self.client.submit(self.location.joined(key))
             return known
+
+    def _submitted(self, key: str) -> "Future[StoredObject | None]":
+        ahead = self._ahead.pop(key, None) if self._ahead else None
+        return self.client.submit(self.location.joined(key)) if ahead is None else ahead
 
     def _listed(self, folder: str) -> "Future[dict[str, ObjectStat]]":
         with self._lock:
@@ -172,7 +191,7 @@ def remote_store(array_or_group: Any) -> RemoteStore | None:
     return store if isinstance(store, RemoteStore) else None
 
 
-def ask_ahead(group: zarr.Group, names: Iterable[str], *, listed: Iterable[str] = ()) -> None:
+def ask_ahead(group: zarr.Group, names: Iterable[str], *, listed: Iterable[str] = (), read: Iterable[str] = ()) -> None:
     """Ask a bucket for the metadata of arrays that are to be opened one after another, all at once.
 
     Parameters
@@ -183,8 +202,11 @@ def ask_ahead(group: zarr.Group, names: Iterable[str], *, listed: Iterable[str] 
         Arrays to be opened, whether or not there are such.
     listed
         Those of them whose stored objects are to be looked at as well.
+    read
+        Those of the listed ones that are to be read whole.
     """
     remote = remote_store(group)
     if remote is not None:
-        documents = ("zarr.json",) if group.metadata.zarr_format == 3 else (".zarray", ".zattrs", ".zgroup")
+        documents = ("zarr.json",) if group.metadata.zarr_format == 3 else (".zarray", ".zattrs")
         remote.ask_ahead([f"{name}/{document}" for name in names for document in documents], listed)
+        remote.fetch_ahead(read)
