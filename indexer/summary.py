@@ -44,7 +44,8 @@ def _windows(splits: tuple[SplitReport, ...]) -> Table:
     table.add_column("dropped, and why")
     for s in splits:
         why = ", ".join(f"{n:,} {_REASONS[reason]}" for reason, n in s.dropped.items())
-        without = f"{s.basins_without} basins have none" if s.basins_without and s.num_windows else ""
+        basins = "basin has" if s.basins_without == 1 else "basins have"
+        without = f"{s.basins_without:,} {basins} none" if s.basins_without and s.num_windows else ""
         table.add_row(
             s.dataset_id,
             s.split,

@@ -82,6 +82,10 @@ def load_content(index: Index, spec: ServeSpec) -> Content:
     y_moments = basin_moments(index, sources, targets)
     statics = load_statics(index, sources, served, constants, spec.normalization, with_masks=masks)
     static_names = _named(constants, masks=masks)
+
+    def scaled(moments: list[list[Moments]], names: list[str]) -> list[Scaling]:
+        return resolve_scaling(moments, served, names, spec.normalization, ids, index.warned)
+
     return Content(
         spec=spec,
         sources=sources,
@@ -91,8 +95,8 @@ def load_content(index: Index, spec: ServeSpec) -> Content:
         static_names=static_names,
         y_names=targets,
         masks=masks,
-        x_scaling=resolve_scaling(basin_moments(index, sources, inputs), served, inputs, spec.normalization, ids),
-        y_scaling=resolve_scaling(y_moments, served, targets, spec.normalization, ids),
+        x_scaling=scaled(basin_moments(index, sources, inputs), inputs),
+        y_scaling=scaled(y_moments, targets),
         y_moments=y_moments,
         statics=_static_of_slots(statics, layout, len(static_names)),
     )

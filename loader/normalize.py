@@ -75,6 +75,7 @@ def resolve_scaling(
     names: Sequence[str],
     normalization: NormalizationConfig,
     dataset_ids: Sequence[str],
+    warned: set[str],
 ) -> list[Scaling]:
     """Choose mean and std for every basin and variable.
 
@@ -90,19 +91,26 @@ def resolve_scaling(
         Method and scope.
     dataset_ids
         For messages.
+    warned
+        Warnings given before, which are not repeated; takes the new ones.
     """
     shapes = [(len(s), len(names)) for s in served]
     means, stds = [np.zeros(s) for s in shapes], [np.ones(s) for s in shapes]
     if normalization.method == "standard":
         for v, name in enumerate(names):
-            chosen = _by_scope([m[v] for m in moments], served, normalization.scope, name, dataset_ids)
+            chosen = _by_scope([m[v] for m in moments], served, normalization.scope, name, dataset_ids, warned)
             for d, (mean, std) in enumerate(chosen):
                 means[d][:, v], stds[d][:, v] = mean, std
     return [Scaling(mean=m.astype(np.float32), std=s.astype(np.float32)) for m, s in zip(means, stds, strict=True)]
 
 
 def _by_scope(
-    basins: list[Moments], served: Sequence[NDArray[np.bool_]], scope: str, name: str, dataset_ids: Sequence[str]
+    basins: list[Moments],
+    served: Sequence[NDArray[np.bool_]],
+    scope: str,
+    name: str,
+    dataset_ids: Sequence[str],
+    warned: set[str],
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     per_dataset = [_merge(m.take(s)) for m, s in zip(basins, served, strict=True)]
     overall = _merge(concatenate(per_dataset))
@@ -116,13 +124,8 @@ def _by_scope(
             count = np.where(own, moments.count, count)
             lacking = int(np.count_nonzero(served[d] & ~own))
             if lacking:
-                logger.warning(
-                    "%s: %d training basins of %s have no value of %s; they use the data set's statistics",
-                    name,
-                    lacking,
-                    dataset_ids[d],
-                    name,
-                )
+                who = "1 training basin" if lacking == 1 else f"{lacking} training basins"
+                _warn_once(f"{name}: {who} of {dataset_ids[d]} without a value; the data set's statistics hold", warned)
         flat = (count == 0) | ~(std.astype(np.float32) > 0)
         if flat.any():
             why = (
@@ -130,11 +133,16 @@ def _by_scope(
                 if (count[flat] == 0).all()
                 else "never varies in the training period"
             )
-            logger.warning(
-                "%s of %s %s (%d of %d basins): its scale is 1", name, dataset_ids[d], why, int(flat.sum()), flat.size
-            )
+            where = f"{int(flat.sum())} of {flat.size} basins"
+            _warn_once(f"{name} of {dataset_ids[d]} {why} ({where}): its scale is 1", warned)
         chosen.append((np.where(count > 0, mean, 0.0), np.where(flat, 1.0, std)))
     return chosen
+
+
+def _warn_once(text: str, warned: set[str]) -> None:
+    if text not in warned:
+        warned.add(text)
+        logger.warning(text)
 
 
 def _merge(moments: Moments) -> Moments:

@@ -38,7 +38,7 @@ def load_statics(
     raw = [_values(index, source, names) for source in sources]
     moments = [[Moments.of(values[:, v : v + 1]) for v in range(len(names))] for values in raw]
     scope = normalization.model_copy(update={"scope": "global"})
-    scalings = resolve_scaling(moments, served, names, scope, [s.dataset_id for s in sources])
+    scalings = resolve_scaling(moments, served, names, scope, [s.dataset_id for s in sources], index.warned)
     out = []
     for source, values, scaling in zip(sources, raw, scalings, strict=True):
         scaled = ((values - scaling.mean) / scaling.std).astype(np.float32)

@@ -200,6 +200,16 @@ class Config(Section):
         """Take a section whose every line is commented out, which YAML reads as null, as left out."""
         return {k: v for k, v in data.items() if v is not None} if isinstance(data, dict) else data
 
+    @model_validator(mode="after")
+    def _weights_are_of_targets(self) -> "Config":
+        targets = self.names("target")
+        unknown = [name for name in self.train.target_weights if name not in targets]
+        if unknown:
+            known = ", ".join(targets) or "no target"
+            msg = f"train.target_weights names {', '.join(unknown)}: expected some of {known}, "
+            raise ValueError(msg + "the names under variables.target")
+        return self
+
     def names(self, role: Literal["input", "target", "static"]) -> tuple[str, ...]:
         """Return the canonical names of a role over all data sets, in order of first appearance."""
         field = {"input": "relevant", "target": "target", "static": "constant"}[role]

@@ -2,13 +2,22 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import (
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
 
 from headrace.schemas.section import Section
 
 ModelKind = Literal["lstm", "ea_lstm"]
 LossName = Literal["nse", "rmse", "mse", "mae", "quantile"]
 MEDIAN = 0.5
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 class TrainConfig(Section):
@@ -18,7 +27,7 @@ class TrainConfig(Section):
     hidden_size: PositiveInt = 256
     train_epochs: PositiveInt = 30
     learning_rate: PositiveFloat = 1.0e-3
-    learning_rate_schedule: dict[int, PositiveFloat] = Field(default_factory=dict)
+    learning_rate_schedule: dict[NonNegativeInt, PositiveFloat] = Field(default_factory=dict)
     """Epoch (counted from 0) → learning rate from that epoch on."""
     learning_rate_decay: Literal["none", "cosine"] = "none"
     """``cosine``: along half a cosine, batch by batch, from ``learning_rate`` to ``final_learning_rate``."""
@@ -26,7 +35,7 @@ class TrainConfig(Section):
     warmup_epochs: NonNegativeFloat = 0.0
     """Epochs, or part of one, in which the learning rate grows from 0 in proportion to the windows served."""
     loss: LossName = "nse"
-    quantiles: tuple[Annotated[float, Field(gt=0.0, lt=1.0)], ...] = (0.05, 0.25, 0.5, 0.75, 0.95)
+    quantiles: tuple[Annotated[float, Field(gt=0.0, lt=1.0)], ...] = QUANTILES
     """What ``loss: quantile`` predicts of each target; the median among them is the prediction in evaluation."""
     target_weights: dict[str, PositiveFloat] = Field(default_factory=dict)
     """Target → its weight in the loss; 1 where not named."""
@@ -42,6 +51,11 @@ class TrainConfig(Section):
 
     tensorboard: bool = False
     """Also write each epoch's numbers for TensorBoard, into the run folder."""
+
+    @field_validator("quantiles", mode="before")
+    @classmethod
+    def _null_is_default(cls, value: object) -> object:
+        return QUANTILES if value is None else value
 
     @field_validator("quantiles")
     @classmethod
@@ -65,6 +79,18 @@ class TrainConfig(Section):
         if self.warmup_epochs and self.warmup_epochs >= self.train_epochs:
             msg = f"warmup_epochs is {self.warmup_epochs:g}: expected fewer than train_epochs, {self.train_epochs}"
             raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _nothing_is_given_for_nothing(self) -> "TrainConfig":
+        """Refuse settings that another one makes meaningless; their defaults, which a run's own file has, are none."""
+        if self.quantiles != QUANTILES and self.loss != "quantile":
+            msg = f"quantiles is what loss: quantile predicts, and loss is {self.loss}: set loss: quantile too, or "
+            raise ValueError(msg + "leave quantiles out (--set train.quantiles=null)")
+        first, default = self.learning_rate_schedule.get(0), type(self).model_fields["learning_rate"].default
+        if first is not None and self.learning_rate not in (first, default):
+            msg = f"learning_rate_schedule begins at epoch 0 with {first:g}, so that learning_rate, "
+            raise ValueError(f"{msg}{self.learning_rate:g}, is never used: give one")
         return self
 
     @property

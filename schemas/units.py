@@ -67,18 +67,26 @@ def surely_differ(first: str, second: str) -> bool:
     return tidy(first) in known and tidy(second) in known and not same_unit(first, second)
 
 
-def per_area_factor(flow: str, area: str, depth: str, where: str) -> float:
+def per_area_factor(flow: str, area: str, depth: str, where: str, area_name: str = "area") -> float:
     """Return f such that depth = flow × f / area, each in its own unit.
+
+    ``where`` names the variable and ``area_name`` what its ``per_area`` says, for the message.
 
     Raises
     ------
     ConfigError
         One of the three units is not known.
     """
-    for unit, table, what in (
-        (flow, _VOLUME_RATE, "stored flow"),
-        (area, _AREA, "area"),
-        (depth, _DEPTH_RATE, "configured"),
+    for unit, table, what, fix in (
+        (flow, _VOLUME_RATE, "stored flow", "mend the attribute units of the array in the store"),
+        (
+            area,
+            _AREA,
+            "area",
+            f"say its unit where it is a constant: {area_name}: {{physical: …, unit: km2}} under variables.constant, "
+            "with scale where the stored one is another",
+        ),
+        (depth, _DEPTH_RATE, "configured", "give one of these as unit"),
     ):
         if tidy(unit) not in table:
             raise ConfigError(
@@ -87,7 +95,7 @@ def per_area_factor(flow: str, area: str, depth: str, where: str) -> float:
                     where=where,
                     expected=", ".join(sorted(table)),
                     got=repr(unit),
-                    fix="use scale to reach one of these units, or leave per_area out",
+                    fix=f"{fix}; or leave per_area out",
                 )
             )
     return _VOLUME_RATE[tidy(flow)] / _AREA[tidy(area)] / _DEPTH_RATE[tidy(depth)]

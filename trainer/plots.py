@@ -74,7 +74,8 @@ def plot_nse_cdf(metrics: Path, out: Path) -> Path:
         nse = np.sort(_column(chosen, "nse"))
         name = dataset_id if len(targets) == 1 else f"{dataset_id}, {target}"
         below = int((nse < CDF_LOWEST).sum())
-        label = f"{literal(name)}: {len(nse)} basins, median {np.median(nse):.2f}"
+        basins = "1 basin" if len(nse) == 1 else f"{len(nse):,} basins"
+        label = f"{literal(name)}: {basins}, median {np.median(nse):.2f}"
         colour, line = SERIES_STYLES[i % len(SERIES_STYLES)]
         axes.step(
             np.concatenate([[min(CDF_LOWEST, nse[0])], nse]),

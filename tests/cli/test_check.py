@@ -36,6 +36,15 @@ def test_a_right_configuration_is_said_to_be_right_and_nothing_is_written(tmp_pa
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_some_data_sets_of_a_configuration_are_checked_alone(tmp_path: Path) -> None:
+    config = write_project(tmp_path)
+    config.write_text(config.read_text(encoding="utf-8").replace("precipitation: rain", "precipitation: rian"))
+    assert run_headrace("check", config, "--datasets", "two").code == 0
+    assert run_headrace("check", config, "--datasets", "one").code == 2
+    elsewhere = run_headrace("check", config, "--source", "cloud")
+    assert elsewhere.code == 2, "the stores are found by ~/hydro_setting.yml then"
+
+
 def test_everything_wrong_is_listed_at_once(tmp_path: Path) -> None:
     config = write_project(tmp_path)
     text = config.read_text(encoding="utf-8")
@@ -54,6 +63,8 @@ def test_everything_wrong_is_listed_at_once(tmp_path: Path) -> None:
         (["c.yml", "--index", "i"], "CONFIG with --index"),
         (["c.yml", "--verify", "3"], "CONFIG with --verify"),
         (["--index", "i", "--set", "window.stride=2"], "window.stride=2"),
+        (["--index", "i", "--dataset-id", "camels_us"], "--dataset-id with --index"),
+        (["--source", "cloud"], "--source"),
     ],
 )
 def test_arguments_that_do_not_go_together_are_named(arguments: list[str], got: str) -> None:

@@ -61,8 +61,10 @@ def test_an_id_alone_trains_with_its_preset(hydro):
     assert [row["split"] for row in splits] == ["test", "train", "valid"]
 
 
-def test_build_index_and_bench_take_ids_in_any_spelling_and_flags_on_top(hydro):
+def test_check_build_index_and_bench_take_ids_in_any_spelling_and_flags_on_top(hydro):
     settings = ("--source", "local", "--set", "datasets.camels_us.variables.constant={}", *SHORT_WINDOWS)
+    checked = run_headrace("check", "--dataset-id", "CAMELS-US", *settings)
+    assert (checked.code, checked.out.splitlines()[-1]) == (0, "--dataset-id CAMELS-US is right."), checked.err
     built = run_headrace("build-index", "--dataset-id", "CAMELS-US", "--out", "index", *settings)
     assert built.code == 0, built.err
     with open_index(Path("index")) as opened:

@@ -204,6 +204,10 @@ def test_unknown_units_of_per_area_are_refused(tmp_path, monkeypatch, units, exp
     message = refused(config({"x": section}), tmp_path, monkeypatch, ConfigError)
     assert expected in message
     assert "datasets.x.variables.target.streamflow" in message
+    assert "area: {physical: …, unit: km2} under variables.constant" in message
+    section["variables"]["constant"] = {"area": {"physical": "area", "unit": "km2", "scale": 0.00404686}}
+    build_inline(config({"x": section}), tmp_path / "i", monkeypatch)
+    assert rows(tmp_path / "i", "variables", role="target")[0]["unit"] == "mm/day"
 
 
 def test_constants_without_an_attributes_store_are_refused(tmp_path, monkeypatch):

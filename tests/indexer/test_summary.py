@@ -1,6 +1,7 @@
 """What a build reports: counts that add up, named warnings, within 100 columns."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,6 +71,9 @@ def test_shares_and_reasons_are_those_of_the_tables(tmp_path, monkeypatch):
     (split,) = report.splits
     assert (split.num_basins, split.num_windows, split.basins_without) == (2, 13, 0)
     assert split.dropped == {"record_too_short": 6, "target_missing": 1}
+    for number, words in ((0, "have none"), (1, "; 1 basin has none"), (2, "; 2 basins have none")):
+        told = printed(replace(report, splits=(replace(split, basins_without=number),)))
+        assert (words in told) == (number > 0)
     assert split.num_windows + sum(split.dropped.values()) == 2 * 10
     flow = next(v for v in report.variables if v.variable == "streamflow")
     assert flow.missing_share == pytest.approx(1 / 20)

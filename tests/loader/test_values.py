@@ -217,7 +217,7 @@ def test_what_never_varies_keeps_its_unit_and_is_named_once(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, logger="headrace.loader"):
         check(tmp_path, {"a": section(store)}, normalization={"method": "standard"})
     named = [r.getMessage() for r in caplog.records if r.name.startswith("headrace.loader")]
-    assert len([text for text in named if "rain of a never varies" in text]) == 3  # two loaders and a data set
+    assert len([text for text in named if "rain of a never varies" in text]) == 1  # by two loaders and a data set
     assert not [text for text in named if "flow" in text]
 
 

@@ -34,7 +34,9 @@ def test_what_is_neither_index_nor_run_is_said(pages, tmp_path):
     outcome = run_headrace("report", tmp_path, "--out", tmp_path / "x.html")
     assert outcome.code == 2
     assert "notes.txt" in outcome.err
-    assert run_headrace("report", tmp_path / "none", "--out", tmp_path / "x.html").code == 3
+    absent = run_headrace("report", tmp_path / "none", "--out", tmp_path / "x.html")
+    assert absent.code == 3
+    assert all(word in absent.err for word in ("nothing to report on", "--out", "--run-dir", str(tmp_path / "none")))
     (tmp_path / "begun" / "parts").mkdir(parents=True)
     assert run_headrace("report", tmp_path / "begun", "--out", tmp_path / "x.html").code == 4
     assert not (tmp_path / "x.html").exists()

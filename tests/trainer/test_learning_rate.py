@@ -59,11 +59,24 @@ def test_warm_up_multiplies_a_schedule():
         ({"quantiles": [0.1, 0.9]}, "0.5, the median, among them"),
         ({"quantiles": [0.5, 0.1]}, "rising numbers"),
         ({"quantiles": [0.5, 1.0]}, r"train\.quantiles"),
+        ({"quantiles": [0.1, 0.5]}, "loss is nse: set loss: quantile too, or leave quantiles out"),
+        ({"loss": "mae", "quantiles": [0.5]}, "loss is mae"),
+        ({"learning_rate": 0.1, "learning_rate_schedule": {0: 0.2}}, r"learning_rate, 0\.1, is never used"),
+        ({"learning_rate_schedule": {-1: 0.2}}, r"learning_rate_schedule\.-1 = -1: expected a number of at least 0"),
+        ({"target_weights": {"flwo": 2}}, r"train\.target_weights names flwo: expected some of flow, "),
         ({"target_weights": {"flow": 0}}, r"train\.target_weights\.flow = 0: expected a number above 0"),
         ({"amp": "fp8"}, "train.amp = 'fp8': expected true, false, bf16 or fp16"),
         ({"model": "gru"}, "train.model = 'gru': expected lstm or ea_lstm"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(train, message):
+    data = {"datasets": {"a": {"timeseries": "a.zarr", "variables": {"target": ["flow"]}}}, "train": train}
     with pytest.raises(ConfigError, match=message):
-        parse_config({"datasets": {"a": {"timeseries": "a.zarr"}}, "train": train})
+        parse_config(data)
+
+
+def test_settings_that_a_file_of_all_settings_has_are_no_contradiction():
+    data = {"datasets": {"a": {"timeseries": "a.zarr"}}, "train": {"quantiles": None, "learning_rate_schedule": {0: 1}}}
+    found = parse_config(data)
+    assert found.train.quantiles == TrainConfig().quantiles
+    assert parse_config(found.as_dict()) == found

@@ -7,18 +7,19 @@ import click
 import pyarrow as pa
 
 from headrace.commands.index_argument import INDEX, storage_asked
+from headrace.commands.options import source_option, split_names
 from headrace.commands.render import write_rows
 from headrace.commands.row_options import RowTarget
 from headrace.index_place import IndexPath
 from headrace.objects.ways import ways_to
-from headrace.schemas.config_io import load_config
 from headrace.schemas.errors import ConfigError, StaleIndexError, describe
+from headrace.schemas.hydro_setting import Source
 from headrace.schemas.storage_config import StorageConfig
 
 if TYPE_CHECKING:
     from headrace.indexer.check import ConfigCheck
 
-HELP = """Check CONFIG, or the index in DIR, without writing anything.
+HELP = """Check CONFIG, published data sets, or the index in DIR, without writing anything.
 
 For a configuration every store is opened and everything that is wrong is listed at once; of stores in buckets it says
 where requests go and where their credentials were found. For an index, what changed in its stores since it was built is
@@ -27,6 +28,7 @@ listed, and what a new build would read; --verify scans a sample of it again.
 \b
 Example
     headrace check camels.yml
+    headrace check --dataset-id camels_us --source cloud    # no file: docs/presets.md
     headrace check --index indexes/camels
     headrace check --index indexes/camels --verify 20
 
@@ -45,35 +47,49 @@ Exit codes: 2 the configuration is wrong, 3 a store cannot be read, 4 the index 
     help="Override one setting of CONFIG; with --index storage.KEY=VALUE, how it is reached.",
 )
 @click.option(
+    "--datasets", "--dataset-id", metavar="A,B",
+    help="Check only these data sets of CONFIG; without CONFIG, published ones as their presets have them.",
+)  # fmt: skip
+@source_option
+@click.option(
     "--verify",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
     help="With --index: scan N units again, spread over the index, and compare.",
 )
-def check_command(config: Path | None, directory: IndexPath | None, overrides: tuple[str, ...], verify: int) -> None:
+def check_command(
+    config: Path | None,
+    directory: IndexPath | None,
+    overrides: tuple[str, ...],
+    datasets: str | None,
+    source: Source | None,
+    verify: int,
+) -> None:
     """Check and print."""
-    if (config is None) == (directory is None) or (directory is None and verify):
-        given = {"CONFIG": config, "--index": directory, "--verify": verify}
+    configured = {"CONFIG": config, "--dataset-id": datasets, "--source": source}
+    given = [name for name, value in {**configured, "--index": directory, "--verify": verify}.items() if value]
+    of_index = directory is not None
+    if of_index == bool({*configured} & {*given}) or (verify and not of_index) or given == ["--source"]:
         raise ConfigError(
             describe(
                 "nothing to check, or what does not go together",
                 where="headrace check",
-                expected="CONFIG, or --index DIR (with --verify)",
-                got=" with ".join(name for name, value in given.items() if value) or "neither",
+                expected="CONFIG or --dataset-id (with --source), or --index DIR (with --verify)",
+                got=" with ".join(given) or "neither",
                 fix="see headrace check --help",
             )
         )
     if directory is None:
-        assert config is not None
+        from headrace.commands.configuration import read_config
         from headrace.indexer.check import check_config
 
-        settings = load_config(config, overrides)
+        settings = read_config(config, None, overrides, split_names(datasets), source)
         _print_datasets(check_config(settings))
         stores = (uri for d in settings.datasets.values() for uri in (d.timeseries, d.attributes) if uri is not None)
         for way in ways_to(stores, settings.storage):
             click.echo(f"- {way}")
-        click.echo(f"{config} is right.")
+        click.echo(f"{f'--dataset-id {datasets}' if config is None else config} is right.")
     else:
         _check_index(directory, verify, storage_asked(overrides))
 

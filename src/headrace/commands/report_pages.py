@@ -11,10 +11,12 @@ from headrace.report.numbers import size
 from headrace.report.page import GENERATOR
 from headrace.report.run_page import run_page
 from headrace.report.run_results import read_settings
-from headrace.schemas.errors import ConfigError, HeadraceError, describe
+from headrace.schemas.errors import ConfigError, HeadraceError, SourceError, describe
 from headrace.schemas.manifest import MANIFEST_NAME, PARTS_FOLDER
 from headrace.schemas.storage_config import StorageConfig
 from headrace.trainer.run_folder import SEEDS_NAME, RunFolder, replacing
+
+_EITHER = "a folder that build-index wrote (its --out) or train wrote (its --run-dir)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,16 +90,26 @@ def _of_run(run: RunFolder, out: Path, index_folder: IndexPath | None) -> str:
 
 
 def _refuse_other_folder(place: IndexPath) -> None:
-    """Refuse a folder that is neither a run nor an index, finished or not."""
-    if not isinstance(place, Path) or not place.is_dir():
+    """Refuse a path where nothing is, and a folder that is neither a run nor an index, finished or not."""
+    if not isinstance(place, Path):
         return
-    if not any((place / name).exists() for name in (MANIFEST_NAME, PARTS_FOLDER)):
+    if not place.exists():
+        raise SourceError(
+            describe(
+                "there is nothing to report on",
+                where=str(place),
+                expected=_EITHER,
+                got="nothing there",
+                fix="correct the path; headrace build-index makes an index, headrace train a run",
+            )
+        )
+    if place.is_dir() and not any((place / name).exists() for name in (MANIFEST_NAME, PARTS_FOLDER)):
         names = sorted(p.name for p in place.iterdir())
         raise ConfigError(
             describe(
                 "neither an index nor a run",
                 where=str(place),
-                expected="a folder that build-index wrote (its --out) or train wrote (its --run-dir)",
+                expected=_EITHER,
                 got=f"a folder with {', '.join(names[:5])}{', …' if len(names) > 5 else ''}" if names else "no file",
                 fix="give one of these folders",
             )

@@ -7,7 +7,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from headrace.report.numbers import count, share, value
+from headrace.report.numbers import count, plural, share, value
 from headrace.report.plot import SHEET, DataTable, Plot, Scale, dot_commands, grid_lines, line_commands, path
 from headrace.report.ticks import date_ticks, neat_range
 
@@ -90,7 +90,7 @@ def cdf_plot(title: str, series: Sequence[Series], x_label: str) -> Plot:
         median, below = float(np.median(s.values)), int((s.values < low).sum())
         rest = f", {count(below)} below {value(low)}" if below else ""
         legend.append((kind_of(number), f"{s.name}: median {value(median, 3)}{rest}"))
-        words.append(f"{s.name}: {count(s.values.size)} basins, median {value(median, 3)}{rest}.")
+        words.append(f"{s.name}: {plural(s.values.size, 'basin')}, median {value(median, 3)}{rest}.")
         quantiles = np.quantile(s.values, (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0))
         rows.append((s.name, count(s.values.size), *(value(float(q), 3) for q in quantiles)))
     header = ("data set", "basins", "lowest", "5 %", "25 %", "median", "75 %", "95 %", "highest")
