@@ -131,6 +131,20 @@ class Claim:
                 )
             )
 
+    def parts(self) -> list[str]:
+        """Return the names of all objects of the folder of parts, this one among them.
+
+        Raises
+        ------
+        ConfigError
+            The object is gone, or not listed: then others may be there as well.
+        """
+        names = self._folder.names(f"{PARTS_FOLDER}/")
+        if self._name not in names:
+            self.check()
+        self._refuse_unlisted(names)
+        return names
+
     def release(self) -> None:
         """Stop renewing and remove the object."""
         self._ended.set()
@@ -159,8 +173,7 @@ class Claim:
     def _others(self) -> Iterator["_Found"]:
         """Yield the claims of others that hold; remove those that were left behind."""
         names = self._folder.names(CLAIM_PREFIX)
-        if self._name not in names:
-            raise ConfigError(self._unlisted())
+        self._refuse_unlisted(names)
         for name in names:
             if name == self._name:
                 continue
@@ -173,14 +186,17 @@ class Claim:
                 continue
             yield found
 
-    def _unlisted(self) -> str:
-        return describe(
-            "the lock of this build is not listed where it was written",
-            where=f"{self._folder.url}/{self._name}",
-            expected="a listing that shows every object written before it began, others' locks among them",
-            got="one without it",
-            fix="run the same command again; if it says so again, build into a folder on a disk and copy that",
-        )
+    def _refuse_unlisted(self, names: list[str]) -> None:
+        if self._name not in names:
+            raise ConfigError(
+                describe(
+                    "the lock of this build is not listed where it was written",
+                    where=f"{self._folder.url}/{self._name}",
+                    expected="a listing that shows every object written before it began, others' locks among them",
+                    got="one without it",
+                    fix="run the same command again; if it says so again, build into a folder on a disk and copy that",
+                )
+            )
 
     def _held(self, other: "_Found") -> str:
         renewed, ends = (_clock(other.renewed + seconds) for seconds in (0.0, STALE_SECONDS))

@@ -89,7 +89,7 @@ class RemoteSite:
         self._for_each(self._folder.delete, spare)
 
     def _remote_parts(self) -> list[str]:
-        names = (name.removeprefix(f"{PARTS_FOLDER}/") for name in self._folder.names(f"{PARTS_FOLDER}/"))
+        names = (name.removeprefix(f"{PARTS_FOLDER}/") for name in self._claim.parts())
         return [name for name in names if name.endswith(".parquet") and "/" not in name]
 
     def _fetch(self, name: str) -> None:

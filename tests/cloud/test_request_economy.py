@@ -136,8 +136,8 @@ def test_requests_under_way_are_as_many_as_are_allowed(cloud, proxy, monkeypatch
 
 def test_open_files_limit_the_requests(monkeypatch, cloud):
     """D9: half of the files that may still be opened."""
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 4096))
-    held = len(os.listdir("/proc/self/fd"))
+    held = len(os.listdir("/proc/self/fd"))  # of tests before this one, among others
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (held + 240, 4096))
     assert limits.concurrency(cloud.config.storage) == 64
     wide = cloud.reached(concurrency=500).config.storage
-    assert limits.concurrency(wide) == pytest.approx((256 - held) // 2, abs=2)
+    assert limits.concurrency(wide) == pytest.approx(120, abs=2)

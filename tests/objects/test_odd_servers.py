@@ -5,12 +5,16 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+import zarr
 
 from headrace.index_content import content_of
 from headrace.objects import open_folder
+from headrace.objects.client import S3Client
+from headrace.open_store import open_group
 from headrace.schemas.errors import StorageError
 from headrace.schemas.storage_config import StorageConfig
-from s3_server import CLIENTS
+from headrace.store import stat_object
+from s3_server import CLIENTS, Bucket
 
 NO_SUCH_KEY = b"<Error><Code>NoSuchKey</Code><Message>The specified key does not exist.</Message></Error>"
 
@@ -82,6 +86,29 @@ def test_a_folder_that_a_console_made_is_empty(server: OddServer):
     server.answer = listing("index/")
     assert content_of("s3://bucket/index", server.storage) == []
     assert open_folder("s3://bucket/index", server.storage).names() == []
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html><body>Please log in</body></html>", b"<!DOCTYPE html><p>Please<br>log in", b"<Error/>"]
+)
+def test_an_answer_that_is_no_listing_lists_nothing_as_absent(server: OddServer, body: bytes):
+    """A3: of a page that the network puts in the way no chunk and no index follows."""
+    server.answer = 200, body
+    folder = open_folder("s3://bucket/index", server.storage)
+    for look in (folder.names, lambda: content_of("s3://bucket/index", server.storage)):
+        with pytest.raises(StorageError, match=r"s3://bucket/index at http://127"):
+            look()
+
+
+def test_a_listing_without_what_was_read_from_the_folder_is_refused(bucket: Bucket, monkeypatch: pytest.MonkeyPatch):
+    array = zarr.create_array(str(bucket.path / "s.zarr" / "flow"), shape=(4,), chunks=(2,), dtype="f4")
+    array[:] = 1
+    zarr.create_group(str(bucket.path / "s.zarr"))
+    found = open_group(f"{bucket.url}/s.zarr", bucket.storage)["flow"]
+    monkeypatch.setattr(S3Client, "listing", lambda *_, **__: {})
+    assert isinstance(found, zarr.Array)
+    with pytest.raises(StorageError, match=r"not complete[\s\S]*s\.zarr/flow at http"):
+        stat_object(found, "", "flow", "flow/c/0")
 
 
 def test_a_listing_that_begins_again_ends(server: OddServer):

@@ -64,6 +64,10 @@ class Bucket(Protocol):
         """Return the next keys below a folder and what they are, in order; fewer than ``PAGE`` are the last."""
         ...
 
+    def prove_empty(self, folder: str, after: str) -> None:
+        """Raise unless what :meth:`page` took for an empty listing is one."""
+        ...
+
     def folders(self, folder: str) -> tuple[list[str], list[str]]:
         """Return the keys of folders and of objects directly in a folder."""
         ...

@@ -56,6 +56,11 @@ class S3Client:
         self._lock = threading.Lock()
         self._connection: Bucket | None = None
 
+    @property
+    def endpoint(self) -> str:
+        """Where requests go."""
+        return self._connected().address.endpoint
+
     def get(self, key: str) -> StoredObject | None:
         """Return an object with its size and etag, or None where the server says that there is none."""
         found = self._asked("GET", key, lambda bucket: bucket.get(key))
@@ -71,16 +76,25 @@ class S3Client:
         """Return size and etag of an object, or None where there is none."""
         return self._asked("HEAD", key, lambda bucket: bucket.head(key))
 
-    def listing(self, folder: str) -> dict[str, ObjectStat]:
+    def listing(self, folder: str, *, proven: bool = True) -> dict[str, ObjectStat]:
         """Return size and etag of every object below a folder, by key; a request for every thousand.
 
         The object that consoles make to show an empty folder is not one of them.
+
+        Parameters
+        ----------
+        folder
+            Its key.
+        proven
+            Whether an empty listing is to be looked into; not, where the caller knows an object that has to be there.
         """
         found: dict[str, ObjectStat] = {}
         last = ""
 
         def page(bucket: Bucket) -> list[tuple[str, ObjectStat]]:
             rows = bucket.page(folder, last)
+            if not rows and (last or proven):
+                bucket.prove_empty(folder, last)
             if len(rows) >= PAGE and rows[-1][0] <= last:
                 msg = f"a listing that was to go on after {last} came to {rows[-1][0]}"
                 raise NoProgressError(msg)

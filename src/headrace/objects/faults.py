@@ -98,8 +98,18 @@ class NoProgressError(Exception):
     """A listing did not go on where the page before ended."""
 
 
+class FaultError(Exception):
+    """A failed try of which it is known what it means."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.reason)
+        self.fault = fault
+
+
 def fault_of(error: BaseException) -> Fault:
     """Return what a failed try means."""
+    if isinstance(error, FaultError):
+        return error.fault
     if isinstance(error, CutShortError):
         return Fault(kind=Kind.TRANSIENT, reason=str(error), answered=True)
     if isinstance(error, NoProgressError):

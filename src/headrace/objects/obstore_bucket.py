@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 from headrace.objects.bucket import MULTIPART_NBYTES, PAGE, StoredObject, stat_of
 from headrace.objects.connection import CONNECT_SECONDS, Address, resolve, silence_seconds
 from headrace.objects.credentials import Credentials, find_credentials
-from headrace.objects.faults import CutShortError, Fault, NoProgressError, fault_of
+from headrace.objects.faults import CutShortError, Fault, FaultError, NoProgressError, fault_of
 from headrace.objects.limits import concurrency
+from headrace.objects.proven_empty import refuse_unless_listing
 from headrace.objects.stat import ObjectStat
 from headrace.schemas.storage_config import StorageConfig
 
@@ -29,8 +30,11 @@ class ObstoreBucket:
 
         self.credentials: Credentials | None = find_credentials(storage, f"s3://{name}")
         self.address: Address = resolve(name, storage, None if self.credentials is None else self.credentials.region)
-        self.errors: tuple[type[Exception], ...] = (BaseError, CutShortError, NoProgressError, OSError, ValueError)
+        self.errors: tuple[type[Exception], ...] = (
+            BaseError, CutShortError, FaultError, NoProgressError, OSError, ValueError,
+        )  # fmt: skip
         self.heard = False
+        self._name, self._silence = name, silence_seconds(storage)
         self._store = _store(name, storage, self.address, self.credentials)
 
     def fault_of(self, error: Exception) -> Fault:
@@ -63,12 +67,23 @@ class ObstoreBucket:
         pages = obstore.list(self._store, folder or None, offset=after or None, chunk_size=PAGE)
         return [(row["path"], _stat(row)) for row in next(iter(pages), [])]
 
+    def prove_empty(self, folder: str, after: str) -> None:
+        """Look at the document of a listing that came out empty."""
+        self._refuse_unless_listing(folder, **({"start-after": after} if after else {}))
+
     def folders(self, folder: str) -> tuple[list[str], list[str]]:
         """Return what lies directly in a folder."""
         import obstore
 
         found = obstore.list_with_delimiter(self._store, folder or None)
-        return list(found["common_prefixes"]), [row["path"] for row in found["objects"]]
+        folders, objects = list(found["common_prefixes"]), [row["path"] for row in found["objects"]]
+        if not folders and not objects:
+            self._refuse_unless_listing(folder, delimiter="/")
+        return folders, objects
+
+    def _refuse_unless_listing(self, folder: str, **asked: str) -> None:
+        asked = {"prefix": f"{folder}/" if folder else "", **asked}
+        refuse_unless_listing(self._name, self.address, self.credentials, asked=asked, seconds=self._silence)
 
     def put(self, key: str, data: bytes) -> None:
         """Write an object."""

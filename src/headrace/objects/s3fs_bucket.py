@@ -13,13 +13,16 @@ from typing import Any, TypeVar
 from headrace.objects.bucket import MULTIPART_NBYTES, PAGE, StoredObject, stat_of
 from headrace.objects.connection import Address, resolve
 from headrace.objects.credentials import Credentials, find_credentials
-from headrace.objects.faults import CutShortError, Fault, NoProgressError
+from headrace.objects.faults import CutShortError, Fault, FaultError, NoProgressError
+from headrace.objects.proven_empty import not_a_listing
 from headrace.objects.s3fs_faults import LookUpError, fault_of
 from headrace.objects.s3fs_session import file_system
 from headrace.objects.stat import ObjectStat
 from headrace.schemas.storage_config import StorageConfig
 
 T = TypeVar("T")
+_OF_LISTINGS = {"Contents", "CommonPrefixes", "IsTruncated", "KeyCount", "MaxKeys", "Name"}
+"""Parts of a listing, of which every one has some."""
 
 
 class S3fsBucket:
@@ -39,7 +42,8 @@ class S3fsBucket:
         self.credentials: Credentials | None = find_credentials(storage, f"s3://{name}")
         self.address: Address = resolve(name, storage, None if self.credentials is None else self.credentials.region)
         self.errors: tuple[type[Exception], ...] = (
-            BotoCoreError, ClientError, ConnectionBrokenError, ResponseParserError, CutShortError, NoProgressError,
+            BotoCoreError, ClientError, ConnectionBrokenError, ResponseParserError, CutShortError, FaultError,
+            NoProgressError,
             LookUpError, OSError, ValueError,
         )  # fmt: skip
         self._name, self._storage = name, storage
@@ -72,7 +76,7 @@ class S3fsBucket:
 
     def head(self, key: str) -> ObjectStat:
         """Return size and fingerprint of an object."""
-        answer = self._ask(lambda client: client.head_object(Bucket=self._name, Key=key))
+        answer: dict[str, Any] = self._ask(lambda client: client.head_object(Bucket=self._name, Key=key))
         return _stat(answer, answer["ContentLength"])
 
     def page(self, folder: str, after: str) -> list[tuple[str, ObjectStat]]:
@@ -84,6 +88,9 @@ class S3fsBucket:
             if len(rows) >= PAGE:
                 break
         return rows
+
+    def prove_empty(self, folder: str, after: str) -> None:
+        """Do nothing: every listing was looked at."""
 
     def folders(self, folder: str) -> tuple[list[str], list[str]]:
         """Return what lies directly in a folder."""
@@ -117,7 +124,11 @@ class S3fsBucket:
             asked = {**asked, "ContinuationToken": token}
 
     def _list(self, asked: dict[str, Any]) -> dict[str, Any]:
-        return self._ask(lambda client: client.list_objects_v2(**asked))
+        answer = self._ask(lambda client: client.list_objects_v2(**asked))
+        if not _OF_LISTINGS & answer.keys():
+            said = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("content-type", "")
+            raise FaultError(not_a_listing(f"a document of type {said}"))
+        return dict(answer)
 
     def _ask(self, request: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
         """Run a request on the thread of s3fs and wait for its answer."""

@@ -6,7 +6,7 @@ whoever reads a stored chunk wants all of it, and a part of an object carries no
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any, Self
 
@@ -20,6 +20,7 @@ from headrace.objects.fetch import ObjectFetch, held_objects
 from headrace.objects.limits import request_pool
 from headrace.objects.location import Location
 from headrace.objects.stat import ObjectStat
+from headrace.schemas.errors import StorageError, describe
 from headrace.schemas.storage_config import StorageConfig
 
 _DOCUMENTS = {"zarr.json", ".zarray", ".zattrs", ".zgroup"}
@@ -48,6 +49,7 @@ class RemoteStore(Store):
         self._lock = threading.Lock()
         self._documents: dict[str, Future[StoredObject | None]] = {}
         self._listings: dict[str, Future[dict[str, ObjectStat]]] = {}
+        self._whole: set[str] = set()
         self._ahead: dict[str, Future[StoredObject | None]] = {}
 
     def __reduce__(self) -> tuple[type[Self], tuple[Location, StorageConfig]]:
@@ -74,8 +76,32 @@ class RemoteStore(Store):
         return ObjectFetch({key: self._submitted(key) for key in keys})
 
     def listing(self, folder: str) -> dict[str, ObjectStat]:
-        """Return size and fingerprint of every object below a folder by key; asked for once."""
-        return self._listed(folder).result()
+        """Return size and fingerprint of every object below a folder by key; asked for once.
+
+        Raises
+        ------
+        StorageError
+            A document that was received from the folder is not among them: then a chunk may be there as well.
+        """
+        found = self._listed(folder).result()
+        if folder not in self._whole:
+            self._refuse_lacking(folder, found)
+            self._whole.add(folder)
+        return found
+
+    def _refuse_lacking(self, folder: str, listed: Mapping[str, ObjectStat]) -> None:
+        for key in (f"{folder}/{document}" for document in ("zarr.json", ".zarray")):
+            received = self._documents.get(key)
+            if received is not None and key not in listed and received.result() is not None:
+                raise StorageError(
+                    describe(
+                        "listing of an object store is not complete",
+                        where=f"{self.location.url}/{folder} at {self.client.endpoint}",
+                        expected=f"{key.rpartition('/')[2]}, which was read from there",
+                        got=f"{len(listed)} other objects",
+                        fix="run the same command again; if it says so again, the server cannot be used",
+                    )
+                )
 
     def ask_ahead(self, documents: Iterable[str], folders: Iterable[str]) -> None:
         """Ask for documents and listings that will be wanted one after another; answers and faults wait for that."""
@@ -131,7 +157,10 @@ class RemoteStore(Store):
 
     def _list(self, folder: str) -> dict[str, ObjectStat]:
         start = len(self.location.joined("x")) - 1
-        return {key[start:]: stat for key, stat in self.client.listing(self.location.joined(folder)).items()}
+        return {
+            key[start:]: stat
+            for key, stat in self.client.listing(self.location.joined(folder), proven=not folder).items()
+        }
 
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
