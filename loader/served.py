@@ -1,6 +1,7 @@
 """What a loader serves, for those who look at it: names, sizes, scales and plans. Nothing here moves an epoch on."""
 
 import logging
+from functools import partial
 
 import pyarrow as pa
 import torch
@@ -9,6 +10,7 @@ from headrace.loader.arguments import whole_number
 from headrace.loader.assemble import Serving
 from headrace.loader.batch import Batch
 from headrace.loader.epochs import exposure_table, left_out, plan_of
+from headrace.loader.mixing import say_thin
 from headrace.loader.normalize import scales_of
 from headrace.loader.progress import Progress
 from headrace.loader.schedule import EpochPlan
@@ -25,7 +27,7 @@ class ServedSplit:
     _spec: ServeSpec
     _seed: int
     _progress: Progress
-    _warned = False
+    _warned_of: frozenset[str] = frozenset()
 
     def _describe(self, serving: Serving) -> None:
         """Take the names and scales of what was put together."""
@@ -90,12 +92,13 @@ class ServedSplit:
         """
         return exposure_table(self._serving, self._spec, self.plan(epoch))
 
-    def _warn_of_left_out(self, plan: EpochPlan) -> None:
-        """Say once when basins get no window in an epoch."""
-        words = None if self._warned else left_out(self._serving, plan)
-        if words:
-            self._warned = True
-            logger.warning(words)
+    def _warn_of(self, plan: EpochPlan, batch_size: int) -> None:
+        """Say once when basins get no window in an epoch, or when its batches mix few of them."""
+        for about, words_of in (("left out", left_out), ("thin", partial(say_thin, batch_size=batch_size))):
+            words = None if about in self._warned_of else words_of(self._serving, plan)
+            if words:
+                self._warned_of |= {about}
+                logger.warning(words)
 
     def denormalize(self, y: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Return targets in canonical units.

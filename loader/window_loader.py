@@ -181,7 +181,7 @@ class WindowLoader(ServedSplit):
             if len(cuts) == 0:
                 progress.start(progress.epoch + 1)
                 return
-            self._warn_of_left_out(plan)
+            self._warn_of(plan, self.batch_size)
             begin, end = cuts.bounds(0)[0], cuts.bounds(len(cuts) - 1)[1]
             rounds = RoundQueue(self._transfer.rounds(engine.rounds), plan, plan.rounds_of(begin, end))
             gatherer = self._transfer.gatherer(

@@ -1,4 +1,4 @@
-"""Sampled epochs through the loader: values, exposure, resume, ranks, what is said of basins left out (H10, H13)."""
+"""Sampled epochs through the loader: values, exposure, resume, ranks, basins left out, thin rounds (H10, H13)."""
 
 import json
 import logging
@@ -151,3 +151,17 @@ def test_quality_of_a_loader_is_measured_without_reading(index):
         assert found.served["entropy_dataset"] == pytest.approx(0.6931, abs=1e-3)
         assert len(set(zip(first.dataset.tolist(), first.basin.tolist(), strict=True))) <= 8
     assert measure_quality(loader).as_dict()["distinct_basins_ratio"] > 0.9
+
+
+def test_a_budget_too_small_to_mix_is_said_once_with_one_that_does(index, caplog):
+    said = []
+    for budget in (600, 1500, "1GiB"):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING), opened(index, {}, memory_budget=budget) as loader:
+            for _ in range(2):
+                epoch_of(loader)
+        said.append([r.getMessage() for r in caplog.records])
+    [words], enough, resident = said
+    assert "a batch mixes about 0.38 of the basins that a perfect shuffle would" in words
+    assert words.endswith("about 1.4 KiB would do")
+    assert enough == resident == []

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from headrace.loader.mixing import thin_rounds
 from headrace.loader.round_windows import windows_at
 from headrace.loader.times import DatasetTimes
 from headrace.schemas.time_axis import Segment, TimeAxis
@@ -34,6 +35,19 @@ def test_batches_of_a_bounded_budget_mix_basins_and_times_as_a_perfect_shuffle_d
     assert found["distinct_time_chunks_ratio"] >= 0.9
     assert found["distinct_months_ratio"] >= 0.9
     assert found["entropy_basin_ratio"] >= 0.9
+
+
+@pytest.mark.parametrize("share", [0.004, 0.01, 0.02, 0.04])
+def test_rounds_that_mix_badly_are_noticed_and_larger_ones_named_that_mix_well(share):
+    case = split(share)
+    measured_share = measured(share, 0, epoch=0).as_dict()["distinct_basins_ratio"]
+    told, times = thin_rounds(case.epoch(), BASINS, BATCH)
+    assert measured_share < 0.9
+    assert told == pytest.approx(measured_share, rel=0.25)  # batches across two rounds mix a little more
+    enough = share * times
+    assert 0.87 <= measured(enough, 0, epoch=0).as_dict()["distinct_basins_ratio"] <= 0.95
+    assert thin_rounds(split(1.1 * enough).epoch(), BASINS, BATCH) is None
+    assert thin_rounds(case.epoch(shuffle=False), BASINS, BATCH) is None
 
 
 @pytest.mark.parametrize("seed", range(2))
