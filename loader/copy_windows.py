@@ -65,52 +65,66 @@ _fence: Any = intrinsic(_fencing)
 
 
 @compiled
-def _copy(pool: Any, width: Any, row: Any, length: Any, out: Any) -> Any:
-    for window in range(row.size):
-        source, place = row[window] * width, window * length
-        if source < 0 or source + length > pool.size:
-            return False
-        for k in range(length):
-            out[place + k] = pool[source + k]
-    return True
+def _copy(pool: Any, source: Any, out: Any, place: Any, length: Any) -> None:
+    for k in range(length):
+        out[place + k] = pool[source + k]
 
 
 @compiled
-def _stream(pool: Any, width: Any, row: Any, length: Any, out: Any) -> Any:
-    source_address, place_address = pool.ctypes.data, out.ctypes.data
-    for window in range(row.size):
-        source, place = row[window] * width, window * length
-        if source < 0 or source + length > pool.size:
+def _stream(pool: Any, source: Any, out: Any, place: Any, length: Any) -> None:
+    """Copy values, whole cache lines of the destination past the cache."""
+    place_address = out.ctypes.data
+    head = (-(place_address // 4 + place)) % _LINE
+    lines = (length - head) // _LINE
+    tail = head + lines * _LINE
+    _copy(pool, source, out, place, head)
+    _store_lines(place_address + 4 * (place + head), pool.ctypes.data + 4 * (source + head), lines)
+    _copy(pool, source + tail, out, place + tail, length - tail)
+
+
+@compiled
+def _copy_all(
+    x: Any, y: Any, x_width: Any, y_width: Any, x_row: Any, y_row: Any, x_out: Any, y_out: Any, past_cache: Any
+) -> Any:
+    """Copy inputs and targets in turn: fetching targets, which lie far apart, costs nothing beside a copy of inputs."""
+    count = x_row.size
+    x_length, y_length = x_out.size // max(count, 1), y_out.size // max(count, 1)
+    for window in range(count):
+        x_source, y_source = x_row[window] * x_width, y_row[window] * y_width
+        if min(x_source, y_source) < 0 or x_source + x_length > x.size or y_source + y_length > y.size:
             return False
-        head = (-(place_address // 4 + place)) % _LINE
-        lines = (length - head) // _LINE
-        for k in range(head):
-            out[place + k] = pool[source + k]
-        _store_lines(place_address + 4 * (place + head), source_address + 4 * (source + head), lines)
-        for k in range(head + lines * _LINE, length):
-            out[place + k] = pool[source + k]
+        _copy(y, y_source, y_out, window * y_length, y_length)
+        if past_cache:
+            _stream(x, x_source, x_out, window * x_length, x_length)
+        else:
+            _copy(x, x_source, x_out, window * x_length, x_length)
     _fence()
     return True
 
 
-def copy_windows(pool: NDArray[np.float32], row: NDArray[np.int64], out: NDArray[np.float32]) -> None:
-    """Copy windows, each of consecutive rows, one after the other.
+def copy_windows(
+    pools: tuple[NDArray[np.float32], NDArray[np.float32]],
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]],
+    out: tuple[NDArray[np.float32], NDArray[np.float32]],
+) -> None:
+    """Copy the inputs and the targets of windows, each of consecutive rows, one window after the other.
 
     Parameters
     ----------
-    pool
-        float32 [rows, V], contiguous.
-    row
-        int64 [B], first row of each window.
+    pools
+        float32 [rows, Vx] and [rows, Vy], contiguous.
+    rows
+        int64 [B] each, first row of the inputs and of the targets of each window.
     out
-        float32 [B, N · V], contiguous; filled.
+        float32 [B, L · Vx] and [B, P · Vy], contiguous; filled.
 
     Raises
     ------
     IndexError
         A window is not inside the pool.
     """
-    length = out.shape[1]
-    copy = _stream if length >= _SHORTEST and out.nbytes >= _LEAST_NBYTES else _copy
-    if not copy(pool.reshape(-1), pool.shape[1], row, length, out.reshape(-1)):
+    (x, y), (x_out, y_out) = pools, out
+    past_cache = x_out.shape[1] >= _SHORTEST and x_out.nbytes >= _LEAST_NBYTES
+    flat = x.reshape(-1), y.reshape(-1), x.shape[1], y.shape[1]
+    if not _copy_all(*flat, *rows, x_out.reshape(-1), y_out.reshape(-1), past_cache):
         raise IndexError("a window is not inside the pool")

@@ -25,7 +25,7 @@ from headrace.schemas.windows import WindowSpec
 
 _LOCATED_TOGETHER = 16_384
 """Windows whose places are worked out in one go."""
-_JOBS_NBYTES = 48 * 2**20
+_JOBS_NBYTES = 96 * 2**20
 """Bytes that the jobs of all threads aim at; a job has one batch at least."""
 _MOST_TOGETHER = 8
 """Batches of a job at most: more would make the first one late for nothing."""
@@ -142,7 +142,9 @@ class Gatherer:
         static = torch.index_select(self._shape.statics, 0, places.slot)
         whole = (x, static, y, places.dataset, places.basin, places.start)
         names = ("x", "static", "y", "dataset", "basin", "start")
-        cut = zip(*(torch.split(column, places.sizes) for column in whole), strict=True)
+        cut = [whole]
+        if len(places.sizes) > 1:
+            cut = zip(*(torch.split(column, places.sizes) for column in whole), strict=True)
         return [Batch(**dict(zip(names, columns, strict=True))) for columns in cut]
 
     def _slices_of(self, job: int) -> list[tuple[int, int]]:

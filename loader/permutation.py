@@ -7,9 +7,12 @@ cycle walking over the few pairs beyond n. It costs no memory and any element ca
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from headrace.compiled import compiled
 
 Order = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 """Turns positions into what comes there."""
@@ -57,42 +60,41 @@ class Permutation:
         self.size = size
         self._left = max(math.isqrt(max(size - 1, 0)) + 1, 1)
         self._right = max(-(-size // self._left), 1)
-        self._keys = [np.uint32(mix64(key ^ mix64(r)) & 0xFFFFFFFF) for r in range(_ROUNDS)]
+        self._keys = np.array([mix64(key ^ mix64(r)) & 0xFFFFFFFF for r in range(_ROUNDS)], dtype=np.uint64)
 
     def __call__(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the images of positions in [0, size), int64, same shape."""
-        image = self._once(positions)
-        outside = np.flatnonzero(image >= self.size)
-        while outside.size:
-            image[outside] = self._once(image[outside])
-            outside = outside[image[outside] >= self.size]
-        return image
-
-    def _once(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        quotient = positions // self._right
-        halves = [quotient.astype(np.uint32), (positions - quotient * self._right).astype(np.uint32)]
-        sizes = (self._left, self._right)
-        for number, key in enumerate(self._keys):
-            target = number % 2
-            moved = _scaled_hash(halves[1 - target], key, sizes[target])
-            moved += halves[target]
-            # Unsigned wrap-around makes the difference huge where the sum is still below the size.
-            halves[target] = np.minimum(moved, moved - np.uint32(sizes[target]))
-        image = halves[0].astype(np.int64)
-        image *= self._right
-        image += halves[1]
+        image = np.array(positions, dtype=np.int64, order="C")
+        _permute(image.reshape(-1), self._keys, self._left, self._right, self.size)
         return image
 
 
-def _scaled_hash(value: NDArray[np.uint32], key: np.uint32, size: int) -> NDArray[np.uint32]:
-    """Hash 32-bit values (Murmur3's 32-bit finaliser) and scale them to [0, size) without division."""
-    h = value ^ key
-    h ^= h >> np.uint32(16)
-    h *= np.uint32(0x85EBCA6B)
-    h ^= h >> np.uint32(13)
-    h *= np.uint32(0xC2B2AE35)
-    h ^= h >> np.uint32(16)
-    wide = h.astype(np.uint64)
-    wide *= np.uint64(size)
-    wide >>= np.uint64(32)
-    return wide.astype(np.uint32)
+@compiled
+def _permute(image: Any, keys: Any, left: Any, right: Any, size: Any) -> None:
+    """Replace positions by their images."""
+    for i in range(image.size):
+        place = image[i]
+        while True:
+            quotient = place // right
+            high, low = np.uint64(quotient), np.uint64(place - quotient * right)
+            for number in range(0, keys.size, 2):
+                high = _moved(high, low, keys[number], np.uint64(left))
+                low = _moved(low, high, keys[number + 1], np.uint64(right))
+            place = np.int64(high) * right + np.int64(low)
+            if place < size:
+                break
+        image[i] = place
+
+
+@compiled
+def _moved(half: Any, other: Any, key: Any, size: Any) -> Any:
+    """Add a hash of the other half (Murmur3's 32-bit finaliser), scaled to [0, size) without division, modulo size."""
+    low32 = np.uint64(0xFFFFFFFF)
+    h = other ^ key
+    h ^= h >> np.uint64(16)
+    h = (h * np.uint64(0x85EBCA6B)) & low32
+    h ^= h >> np.uint64(13)
+    h = (h * np.uint64(0xC2B2AE35)) & low32
+    h ^= h >> np.uint64(16)
+    moved = half + ((h * size) >> np.uint64(32))
+    return moved - size if moved >= size else moved

@@ -4,17 +4,19 @@ Legend: B windows, L input steps, P target steps, W warm-up steps, Vx inputs, Vy
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from headrace.compiled import compiled
 from headrace.loader.copy_windows import copy_windows
 from headrace.loader.permutation import Order
 from headrace.schemas.windows import WindowSpec
 
-_CELLS_PER_PIECE = 16
-"""Cells of the table of first guesses: few hold an edge of a piece."""
+_CELLS_PER_PIECE = 4
+"""Cells of the table of first guesses: most hold no more than one edge of a piece, and the table stays in the cache."""
 _STEPS = 2
 """Pieces that a guess may lie behind before binary search takes over."""
 
@@ -58,9 +60,11 @@ class RoundWindows:
             Over ``done``.
         """
         window = positions if order is None else order(positions)
-        piece = finder(window)
-        ahead = self.ahead(window, piece)
-        return self.row[piece] + ahead, self.slot[piece], (self.start[piece] + ahead).astype(np.int32)
+        row, slot = np.empty(window.size, np.int64), np.empty(window.size, np.int64)
+        start = np.empty(window.size, np.int32)
+        stride = np.atleast_1d(np.asarray(self.stride, dtype=np.int64))
+        finder.place(window, (self.row, self.slot, self.start, stride), (row, slot, start))
+        return row, slot, start
 
     def ahead(self, window: NDArray[np.int64], piece: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return by how many steps windows start after the first one of their pieces."""
@@ -82,19 +86,59 @@ class PieceFinder:
         cells = _CELLS_PER_PIECE * done.size
         self._shift = max(int(done[-1]).bit_length() - cells.bit_length(), 0)
         edges = np.arange((int(done[-1]) >> self._shift) + 1) << self._shift
-        self._guess: NDArray[np.int64] = np.searchsorted(done, edges, side="right") - 1
+        guess = np.searchsorted(done, edges, side="right") - 1
+        self._guess = guess.astype(np.int32)
 
-    def __call__(self, windows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the piece of each window, int64 like ``windows``, which lie in [0, windows of the round)."""
-        piece: NDArray[np.int64] = self._guess[windows >> self._shift]
-        for _ in range(_STEPS):
-            beyond = windows >= self._done[piece + 1]
-            if not beyond.any():
-                return piece
-            piece += beyond
-        left = np.flatnonzero(windows >= self._done[piece + 1])  # many short pieces lie close together
-        piece[left] = np.searchsorted(self._done, windows[left], side="right") - 1
-        return piece
+    def place(
+        self, windows: NDArray[np.int64], pieces: tuple[NDArray[Any], ...], out: tuple[NDArray[Any], ...]
+    ) -> None:
+        """Work out where windows lie.
+
+        Parameters
+        ----------
+        windows
+            int64 [B] in [0, windows of the round).
+        pieces
+            Row, slot and start of each piece as in :class:`RoundWindows`, and strides, int64 [M] or [1].
+        out
+            int64, int64 and int32 [B], filled with row, slot and start of each window.
+        """
+        _place(windows, self._done, self._guess, self._shift, *pieces, *out)
+
+
+@compiled
+def _place(
+    windows: Any,
+    done: Any,
+    guess: Any,
+    shift: Any,
+    first_row: Any,
+    of_slot: Any,
+    first_start: Any,
+    stride: Any,
+    row: Any,
+    slot: Any,
+    start: Any,
+) -> None:
+    for i in range(windows.size):
+        window = windows[i]
+        piece, last = guess[window >> shift], done.size - 2
+        steps = 0
+        while steps < _STEPS and window >= done[piece + 1]:
+            piece += 1
+            steps += 1
+        if window >= done[piece + 1]:  # many short pieces lie close together
+            piece += 1
+            while piece < last:
+                middle = (piece + last + 1) // 2
+                if window >= done[middle]:
+                    piece = middle
+                else:
+                    last = middle - 1
+        ahead = (window - done[piece]) * stride[piece if stride.size > 1 else 0]
+        row[i] = first_row[piece] + ahead
+        slot[i] = of_slot[piece]
+        start[i] = first_start[piece] + ahead
 
 
 class Pool:
@@ -130,8 +174,11 @@ class Pool:
         """
         window = self._window
         if self.x_rows.is_cpu:
-            copy_windows(self.x_rows.numpy(), x_row.numpy(), x_out.numpy())
-            copy_windows(self.y_rows.numpy(), y_row.numpy(), y_out.numpy())
+            copy_windows(
+                (self.x_rows.numpy(), self.y_rows.numpy()),
+                (x_row.numpy(), y_row.numpy()),
+                (x_out.numpy(), y_out.numpy()),
+            )
         else:
             torch.index_select(_sliding(self.x_rows, window.length), 0, x_row, out=x_out)
             torch.index_select(_sliding(self.y_rows, window.target_length), 0, y_row, out=y_out)

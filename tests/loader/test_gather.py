@@ -9,17 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
-from headrace.loader.pool import PieceFinder
+from headrace.loader.pool import PieceFinder, RoundWindows
 
 PIECES = st.lists(st.one_of(st.integers(1, 3), st.integers(1, 400), st.just(100_000)), min_size=1, max_size=300)
 
 
-@given(sizes=PIECES, seed=st.integers(0, 9))
-def test_the_piece_of_a_window_is_the_one_binary_search_finds(sizes, seed):
+@given(sizes=PIECES, seed=st.integers(0, 9), constant=st.booleans())
+def test_a_window_lies_in_the_piece_that_binary_search_finds(sizes, seed, constant):
     done = np.append(0, np.cumsum(sizes))
     edges = np.concatenate([done[:-1], done[1:] - 1])
-    windows = np.concatenate([edges, np.random.default_rng(seed).integers(0, done[-1], 200)])
-    np.testing.assert_array_equal(PieceFinder(done)(windows), np.searchsorted(done, windows, side="right") - 1)
+    rng = np.random.default_rng(seed)
+    windows = np.concatenate([edges, rng.integers(0, done[-1], 200)])
+    piece = np.searchsorted(done, windows, side="right") - 1
+    stride: int | np.ndarray = 3 if constant else rng.integers(1, 9, len(sizes))
+    first = rng.integers(0, 1 << 20, (3, len(sizes)))
+    pieces = RoundWindows(done=done, row=first[0], slot=first[1], start=first[2].astype(np.int32), stride=stride)
+    row, slot, start = pieces.locate(windows, None, PieceFinder(done))
+    ahead = (windows - done[piece]) * np.broadcast_to(stride, len(sizes))[piece]
+    np.testing.assert_array_equal(row, first[0][piece] + ahead)
+    np.testing.assert_array_equal(slot, first[1][piece])
+    np.testing.assert_array_equal(start, first[2][piece] + ahead)
 
 
 @pytest.mark.usefixtures("three_intra_op_threads")
