@@ -21,6 +21,7 @@ from headrace.loader.fetched_tables import FetchedTables
 from headrace.loader.freshness import warn_if_stale
 from headrace.loader.notebook import index_html
 from headrace.loader.queries import run_query
+from headrace.loader.small_answers import SmallAnswers
 from headrace.loader.sql import query
 from headrace.loader.tables import LocalTables, Tables, damaged
 from headrace.loader.view_set import ViewSet
@@ -62,6 +63,7 @@ class Index:
         self.manifest = manifest
         self._tables = tables
         self._views: ViewSet | None = None
+        self._answers = SmallAnswers()
         self._lock = threading.RLock()
         self.stores = OpenedStores()
         self.warned: set[str] = set()
@@ -74,7 +76,7 @@ class Index:
     @property
     def dataset_ids(self) -> list[str]:
         """Data sets in the order of the configuration they were built from."""
-        present = set(self._fetch("datasets").column("dataset_id").to_pylist())
+        present = set(self.fetch("datasets").column("dataset_id").to_pylist())
         return [d for d in self.config.datasets if d in present]
 
     def windows(self, split: str) -> pa.Table:
@@ -96,17 +98,17 @@ class Index:
             There is no such split.
         """
         check_split(split)
-        found = self._fetch("windows", split=split, dataset_ids=self.dataset_ids)
+        found = self.fetch("windows", split=split, dataset_ids=self.dataset_ids)
         stride = pa.array(np.full(found.num_rows, self.config.window.stride, dtype=np.int32))
         return found.select(["dataset_id", "basin_id", "start", "stop", "num_windows"]).append_column("stride", stride)
 
     def summary(self) -> pa.Table:
         """Return basins, windows and dropped windows per data set and split, with first and last day of the targets."""
-        return self._fetch("summary", datasets=self.dataset_ids, splits=list(SPLITS))
+        return self.fetch("summary", datasets=self.dataset_ids, splits=list(SPLITS))
 
     def stats(self) -> pa.Table:
         """Return the table ``stats``: scope, dataset_id, basin, variable, count, mean, std, min, max."""
-        return self._fetch("stats")
+        return self.fetch("stats")
 
     def sql(self, text: str, **parameters: object) -> pa.Table:
         """Run a DuckDB query over the tables and the views of ``views.sql``, and return the rows.
@@ -148,7 +150,7 @@ class Index:
 
     def time_axis(self, dataset_id: str) -> TimeAxis:
         """Return the time axis of a data set as regular segments."""
-        table = self._fetch("datasets").to_pylist()
+        table = self.fetch("datasets").to_pylist()
         row = next((r for r in table if r["dataset_id"] == dataset_id), None)
         if row is None:
             raise ConfigError(
@@ -162,7 +164,7 @@ class Index:
             )
         segments = [
             (s["start"], s["stop"], parse_date(s["time_start"], row["calendar"])[0])
-            for s in self._fetch("segments", dataset_id=dataset_id).to_pylist()
+            for s in self.fetch("segments", dataset_id=dataset_id).to_pylist()
         ]
         return axis_from_rows(segments, row["step_seconds"], row["calendar"])
 
@@ -202,10 +204,10 @@ class Index:
         return plot_coverage(self, dataset, variable, ax)
 
     def fetch(self, name: str, **parameters: object) -> pa.Table:
-        """Run one of the package's named queries with bound parameters."""
-        return self._fetch(name, **parameters)
+        """Run one of the package's named queries with bound parameters; small answers are kept."""
+        return self._answers.get(name, parameters, self._ask)
 
-    def _fetch(self, name: str, **parameters: object) -> pa.Table:
+    def _ask(self, name: str, parameters: dict[str, object]) -> pa.Table:
         text = query(name)
         with self._lock:
             self._tables.provide(self._tables.read_by(text))
@@ -228,6 +230,7 @@ class Index:
     def close(self) -> None:
         """Close the connection; of an index at a URL, remove what was fetched."""
         self._tables.close()
+        self._answers.clear()
 
     def __enter__(self) -> Self:
         """Return self."""

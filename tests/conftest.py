@@ -1,8 +1,10 @@
 """What every test shares: Hypothesis profiles and the folder of real data sets."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from s3_server import Bucket, S3Server, serving
+from undrawn import undrawn
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -28,6 +31,19 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("local", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what the imports made out of every later collection of garbage: a large part of the time of small tests."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _pictures_are_not_rendered(request: pytest.FixtureRequest) -> Iterator[None]:
+    """But in `test_plots.py`, which looks at them."""
+    with nullcontext() if request.path.name == "test_plots.py" else undrawn():
+        yield
 
 
 @pytest.fixture(scope="session")

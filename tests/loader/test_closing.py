@@ -252,13 +252,13 @@ def test_a_loader_is_not_sent_to_another_process(index):
 def test_tables_are_read_before_any_thread_starts_and_never_again(index, monkeypatch):
     """Field cases E3 and E4: one thread asks DuckDB, and what it answers is handed over as arrays."""
     asked: list[str] = []
-    fetch = headrace.Index._fetch
+    fetch = headrace.Index.fetch
 
     def seen(self: headrace.Index, name: str, **parameters: object) -> object:
         asked.append(threading.current_thread().name)
         return fetch(self, name, **parameters)
 
-    monkeypatch.setattr(headrace.Index, "_fetch", seen)
+    monkeypatch.setattr(headrace.Index, "fetch", seen)
     with opened(index, 2400) as loader:
         assert set(asked) == {threading.current_thread().name}
         asked.clear()
