@@ -142,9 +142,9 @@ class Gatherer:
         static = torch.index_select(self._shape.statics, 0, places.slot)
         whole = (x, static, y, places.dataset, places.basin, places.start)
         names = ("x", "static", "y", "dataset", "basin", "start")
-        cut = [whole]
-        if len(places.sizes) > 1:
-            cut = zip(*(torch.split(column, places.sizes) for column in whole), strict=True)
+        if len(places.sizes) == 1:
+            return [Batch(**dict(zip(names, whole, strict=True)))]
+        cut = zip(*(torch.split(column, places.sizes) for column in whole), strict=True)
         return [Batch(**dict(zip(names, columns, strict=True))) for columns in cut]
 
     def _slices_of(self, job: int) -> list[tuple[int, int]]:
