@@ -1,12 +1,11 @@
 """The same LSTM trained with neuralhydrology and with Headrace on the same real basins: test NSE, and seconds.
 
     python benchmarks/skill.py --data $HEADRACE_DATA --work-dir DIR --json docs/benchmarks/rows.jsonl
-    python benchmarks/skill_runs/report.py docs/benchmarks/rows.jsonl --out docs/benchmarks/skill.md
+    python benchmarks/skill_report.py docs/benchmarks/rows.jsonl --out docs/benchmarks/skill.md
 
 Both sides get the same basins, periods, variables, windows, model and settings, and run one after the other, each in
 a process of its own; seconds are those of the process, imports and data preparation included. neuralhydrology reads
-NetCDF files, made from the same stores beforehand and not counted. Then Headrace alone, with memory budgets that are
-shares of the decoded training split.
+NetCDF files, made from the same stores beforehand and not counted.
 """
 
 import argparse
@@ -22,13 +21,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rivals.environments import search_path
 from rows import append, machine
-from skill_runs.cases import CASES, Case, Job, Settings
+from skill_runs.cases import CASES, Job, Settings
 
 Row = dict[str, Any]
-SHARES = (1 / 2, 1 / 8, 1 / 16)
 
 
 def main() -> None:
@@ -37,10 +34,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the published records and to_zarr.py")
     parser.add_argument("--work-dir", type=Path, required=True, help="takes stores, runs and neuralhydrology")
     parser.add_argument("--case", default=",".join(CASES), help=f"a,b of {', '.join(CASES)}")
-    parser.add_argument("--seeds", type=int, default=3, help="trainings of each side")
+    parser.add_argument("--seeds", default="1,2,3", help="one training of each side with each")
     parser.add_argument("--epochs", type=int, default=Settings().epochs)
     parser.add_argument("--constant-rate", action="store_true", help="never lower the learning rate")
-    parser.add_argument("--budgets", default="camels_fr", help="cases for the memory budgets; '' for none")
+    parser.add_argument("--no-clipping", action="store_true", help="take gradients as long as they are")
     parser.add_argument("--note", default="", help="what else went on on the machine; kept in the rows")
     parser.add_argument("--json", type=Path, help="append result rows to this file")
     args = parser.parse_args()
@@ -49,20 +46,20 @@ def main() -> None:
     settings = asdict(Settings(epochs=args.epochs))
     if args.constant_rate:
         settings["learning_rate_schedule"] = {}
+    if args.no_clipping:
+        settings["clip_gradient_norm"] = None
+    seeds = [int(text) for text in args.seeds.split(",")]
     print(f"both sides: {settings}, load {os.getloadavg()[0]:.1f}")
     for name in args.case.split(","):
-        shares = SHARES if name in args.budgets.split(",") else ()
         rows: list[Row] = []
-        for row in run(name, args.data.resolve(), work_dir, settings, range(1, args.seeds + 1), shares):
+        for row in run(name, args.data.resolve(), work_dir, settings, seeds):
             rows.append(row | {"note": args.note} | machine())
             check(rows)
             append(args.json, rows[-1:])
 
 
-def run(
-    name: str, data: Path, work_dir: Path, settings: dict[str, Any], seeds: range, shares: tuple[float, ...]
-) -> Iterator[Row]:
-    """Yield one row per side, seed and budget of a case, as each training ends."""
+def run(name: str, data: Path, work_dir: Path, settings: dict[str, Any], seeds: list[int]) -> Iterator[Row]:
+    """Yield one row per side and seed of a case, as each training ends."""
     case = CASES[name]
     stores = work_dir / "stores"
     if not (stores / f"{case.source}_attributes.zarr").is_dir():
@@ -74,18 +71,12 @@ def run(
     for seed in seeds:
         for side in ("neuralhydrology", "headrace"):
             yield one(side, common, seed, work_dir)
-    for share in shares:
-        for seed in seeds:
-            budget = int(share * decoded_nbytes(case, settings["length"]))
-            yield one("headrace", common, seed, work_dir, budget, share)
 
 
-def one(
-    side: str, common: Row, seed: int, work_dir: Path, budget: int | None = None, share: float | None = None
-) -> Row:
+def one(side: str, common: Row, seed: int, work_dir: Path) -> Row:
     """Train once and return the row."""
     folder = work_dir / "trained" / f"{common['case']}_{side}_{seed}_{time.time_ns()}"
-    job = Job(**common, seed=seed, work_dir=str(folder), memory_budget=budget)
+    job = Job(**common, seed=seed, work_dir=str(folder))
     load, begun, cpu = os.getloadavg()[0], time.perf_counter(), _cpu_seconds_of_children()
     answer = _ask(side, job, work_dir)
     seconds, cpu_seconds = time.perf_counter() - begun, _cpu_seconds_of_children() - cpu
@@ -93,16 +84,15 @@ def one(
     seconds, cpu_seconds = seconds - uncounted["seconds"], cpu_seconds - uncounted["cpu_seconds"]
     median = statistics.median(answer["nse"].values())
     print(
-        f"{common['case']:10} {side:16} seed {seed} budget {'default' if share is None else f'{share:.4f}':>7} "
+        f"{common['case']:10} {side:16} seed {seed} "
         f"windows {answer['train_windows']:,} NSE median {median:.3f}, {seconds:.1f} s, CPU {cpu_seconds:.1f} s "
         f"(prepare {answer['prepare_seconds']:.1f}, train {answer['train_seconds']:.1f}, "
         f"evaluate {answer['evaluate_seconds']:.1f})",
         flush=True,
     )
     return {
-        "benchmark": "skill", "case": common["case"], "side": side, "seed": seed, "budget_share": share,
-        "memory_budget": budget, "nse_median": median, "seconds": seconds,
-        "cpu_seconds": cpu_seconds, "load": load, "settings": common["settings"],
+        "benchmark": "skill", "case": common["case"], "side": side, "seed": seed, "nse_median": median,
+        "seconds": seconds, "cpu_seconds": cpu_seconds, "load": load, "settings": common["settings"],
     } | answer  # fmt: skip
 
 
@@ -117,15 +107,6 @@ def check(rows: list[Row]) -> None:
         found = {json.dumps(row[name], sort_keys=True) for row in rows}
         if len(found) != 1:
             raise SystemExit(f"the sides differ in {name}: {' '.join(sorted(found))}")
-
-
-def decoded_nbytes(case: Case, length: int) -> int:
-    """Return bytes of the training split in float32: every input and the target, on every step that a window reads."""
-    steps = 0
-    for part in case.parts.values():
-        first, last = (np.datetime64(day) for day in part.train)
-        steps += len(part.basins) * (int((last - first).astype(int)) + length)
-    return 4 * steps * (len(case.inputs) + 1)
 
 
 def _ask(side: str, job: Job, work_dir: Path, *arguments: str) -> Row:

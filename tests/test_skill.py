@@ -47,35 +47,47 @@ def test_both_sides_are_told_the_same(case):
         assert list(dataset.variables.constant) == theirs["static_attributes"]
 
 
-def test_budgets_are_shares_of_every_decoded_value_that_windows_read():
-    skill, cases = (importlib.import_module(name) for name in ("skill", "skill_runs.cases"))
-    part = cases.Part(
-        basins=["a", "b"], target="q", train=("2000-01-01", "2000-01-10"), test=("2001-01-01", "2001-01-02")
-    )
-    case = cases.Case(source="s", inputs={"p": "p", "t": "t"}, statics={}, parts={"d": part})
-    # 10 days and the 4 before them, of two inputs and the target in two basins.
-    assert skill.decoded_nbytes(case, length=5) == 2 * 14 * 3 * 4
-    assert parse_config(cases.headrace_config(job(memory_budget=4096))).loader.memory_budget == 4096
+def test_no_basin_of_the_joint_training_is_there_twice_or_tested_on_years_of_its_training(tmp_path):
+    joint = importlib.import_module("skill_runs.joint")
+    settings = {"length": 90, "stride": 4, "loader": {"batch_size": 256}, "train": {"hidden_size": 16}}
+    config = parse_config(joint.joint_config(tmp_path, settings))
+    assert config.window.warmup_length == 89
+    basins = [(s.store, basin) for s in joint.SOURCES.values() for basin in s.ids]
+    assert len(set(basins)) == len(basins) == 49
+    assert all(s.train[0] < s.train[1] < s.test[0] < s.test[1] for s in joint.SOURCES.values())
+    for dataset in config.datasets.values():
+        assert list(dataset.variables.relevant) == ["precipitation", "temperature", "potential_evapotranspiration"]
 
 
-def row(side, seed, nse, seconds, share=None, **changes):
+def row(side, seed, nse, seconds, **changes):
     return {
-        "benchmark": "skill", "case": "camels_us", "side": side, "seed": seed, "budget_share": share,
-        "cpu_seconds": seconds - 1,
-        "memory_budget": None if share is None else 8192, "nse_median": nse, "torch_threads": 1,
-        "seconds": seconds, "import_seconds": 1.0,
+        "benchmark": "skill", "case": "camels_us", "side": side, "seed": seed, "cpu_seconds": seconds - 1,
+        "nse_median": nse, "torch_threads": 1, "seconds": seconds, "import_seconds": 1.0,
         "prepare_seconds": 2.0, "train_seconds": 3.0, "evaluate_seconds": 4.0, "train_windows": 1000, "parameters": 77,
-        "nse": {"1": nse, "2": nse}, "steps": {"1": 10, "2": 20}, "rounds": 5,
-        "settings": {"length": 90, "learning_rate_schedule": {"1": 0.1}},
-        "quality": {"distinct_basins_ratio": 0.5}, "note": "", "date": "2000-01-01", "commit": "abc", "processor": "p",
-        "cores": 2,
+        "nse": {"1": nse, "2": nse}, "steps": {"1": 10, "2": 20},
+        "settings": {"length": 90, "learning_rate_schedule": {"1": 0.1}, "clip_gradient_norm": 1.0},
+        "note": "", "date": "2000-01-01", "commit": "abc", "processor": "p", "cores": 2,
     } | changes  # fmt: skip
+
+
+def budget_row(seed, share, nse):
+    return {
+        "benchmark": "skill_budgets", "seed": seed, "budget_share": share, "memory_budget": 8192 if share else None,
+        "nse_median": nse, "settings": {"length": 90}, "basins": 4, "train_windows": 1000,
+        "decoded_rows": 4000, "decoded_nbytes": 65536, "round_rows": 256, "tiles_a_round": 7.6,
+        "quality": {"distinct_basins_ratio": 0.5, "rounds": 9}, "nse": {"a": nse, "b": nse**2, "c": nse**2},
+        "note": "", "date": "2000-01-01", "commit": "abc", "processor": "p", "cores": 2,
+    }  # fmt: skip
 
 
 ROWS = [
     *(row("neuralhydrology", seed, nse, 20.0) for seed, nse in enumerate([0.50, 0.54, 0.55])),
     *(row("headrace", seed, nse, 10.0) for seed, nse in enumerate([0.52, 0.53, 0.57])),
-    *(row("headrace", seed, nse, 12.0, share=1 / 8) for seed, nse in enumerate([0.51, 0.56, 0.55])),
+]
+BUDGET_ROWS = [
+    budget_row(seed, share, nse)
+    for share, scores in {0.0: (0.70, 0.72), 1 / 2: (0.71, 0.70), 1 / 8: (0.60, 0.63)}.items()
+    for seed, nse in enumerate(scores)
 ]
 
 
@@ -88,11 +100,11 @@ def test_unlike_sides_are_refused():
 
 
 def test_the_page_shows_seeds_means_difference_and_ratio(tmp_path, monkeypatch):
-    report = importlib.import_module("skill_runs.report")
+    report = importlib.import_module("skill_report")
     rows = tmp_path / "rows.jsonl"
     earlier = row("headrace", 0, -9.0, 99.0)
-    constant = [one | {"settings": {"length": 90, "learning_rate_schedule": {}}} for one in ROWS]
-    others = [{"benchmark": "rivals"}, earlier, *ROWS, *constant]
+    unlike = {"length": 90, "learning_rate_schedule": {}, "clip_gradient_norm": None}
+    others = [{"benchmark": "rivals"}, earlier, *ROWS, *(one | {"settings": unlike} for one in ROWS), *BUDGET_ROWS]
     rows.write_text("".join(json.dumps(one) + "\n" for one in others))
     monkeypatch.setattr("sys.argv", ["report.py", str(rows), "--out", str(tmp_path / "skill.md")])
     report.main()
@@ -103,12 +115,14 @@ def test_the_page_shows_seeds_means_difference_and_ratio(tmp_path, monkeypatch):
     prose = " ".join(page.split())
     assert "differ by +0.010, within the 0.050" in prose
     assert "2.00 × as fast as neuralhydrology, which uses 2.11 × its CPU seconds" in prose
-    assert "| 1/8: 8 KiB | 5 | 0.50 | 0.510, 0.560, 0.550 | 0.540 | 12.0 |" in page
-    said = "All 3 bounded trainings together have a mean of 0.540, +0.000 from the resident ones and inside their range"
-    assert said in prose
+    assert "| resident | 64 | 1, the first epoch 8 | – | 1.00 | 0.700, 0.720 | 0.710 | – | – |" in page
+    assert "| 1/2: 8 KiB | 64 | 9 | 8 | 0.50 | 0.710, 0.700 | 0.705 | -0.005 ± 0.015 | -0.007 ± 0.021 |" in page
+    assert "| 1/8: 8 KiB | 64 | 9 | 8 | 0.50 | 0.600, 0.630 | 0.615 | -0.095 ± 0.005 | -0.126 ± 0.004 |" in page
+    assert "Beyond 2 standard errors below the resident trainings: 1/8 (-0.126)." in prose
+    assert (tmp_path / "skill_memory.png").read_bytes()[:4] == b"\x89PNG"
     assert "-9.000" not in page
     assert [line for line in page.splitlines() if line.startswith("## ")][:2] == [
         "## camels_us",
-        "## camels_us, constant learning rate",
+        "## camels_us, constant learning rate, no clipping",
     ]
     assert all(len(line) <= 120 for line in page.splitlines() if line[:1] not in "|!")

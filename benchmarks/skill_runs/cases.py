@@ -56,6 +56,8 @@ class Settings:
     ----------
     learning_rate_schedule
         Epoch, counted from 0, as text → learning rate from then on; empty leaves ``learning_rate`` as it is.
+    clip_gradient_norm
+        Longest gradient; None leaves it.
     """
 
     length: int = 90
@@ -65,7 +67,7 @@ class Settings:
     learning_rate: float = 2e-3
     learning_rate_schedule: dict[str, float] = field(default_factory=lambda: {"4": 1e-3, "6": 3e-4})
     dropout: float = 0.2
-    clip_gradient_norm: float = 1.0
+    clip_gradient_norm: float | None = 1.0
     initial_forget_bias: float = 3.0
     optimizer: str = "Adam"
     loss: str = "NSE*"
@@ -135,8 +137,6 @@ class Job:
         Folder of the same records as neuralhydrology reads them.
     seed
         Of weights, dropout and order.
-    memory_budget
-        Bytes for decoded data, Headrace only; None is its default.
     settings
         Fields of :class:`Settings`.
     """
@@ -146,7 +146,6 @@ class Job:
     work_dir: str
     netcdf: str
     seed: int
-    memory_budget: int | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -176,15 +175,12 @@ def headrace_config(job: Job) -> dict[str, Any]:
         for name, part in case.parts.items()
     }
     warmup = settings.length - 1
-    loader: dict[str, Any] = {"batch_size": settings.batch_size, "seed": job.seed}
-    if job.memory_budget is not None:
-        loader["memory_budget"] = job.memory_budget
     return {
         "datasets": datasets,
         "window": {"hindcast_length": warmup, "forecast_length": 1, "warmup_length": warmup},
         # neuralhydrology leaves out training windows with a missing input, too.
         "missing": {"missing_policy": "drop", "target_nan_policy": "drop_any_nan"},
-        "loader": loader,
+        "loader": {"batch_size": settings.batch_size, "seed": job.seed},
         "train": {
             "hidden_size": settings.hidden_size,
             "train_epochs": settings.epochs,

@@ -46,24 +46,20 @@ def train(job: Job) -> dict[str, Any]:
 
 
 def _afterwards(config: Path, index: Path, run: Path) -> dict[str, Any]:
-    """Return windows, parameters, and how the batches were mixed."""
+    """Return windows and parameters."""
     import torch
 
     from headrace.commands.loaders import open_loader
     from headrace.loader import open_index
-    from headrace.loader.shuffle_quality import measure_quality
     from headrace.schemas.config_io import load_config
     from headrace.trainer.checkpoint import load_model
 
     model, _ = load_model(run / "checkpoints" / "last.pt", torch.device("cpu"))
     with open_index(index) as opened, open_loader(opened, load_config(config), "train", training=True) as loader:
-        quality = measure_quality(loader).as_dict()
         return {
             "torch_threads": torch.get_num_threads(),
             "train_windows": loader.num_windows,
             "parameters": sum(p.numel() for p in model.parameters()),
-            "rounds": quality["rounds"],
-            "quality": quality,
         }
 
 

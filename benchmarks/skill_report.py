@@ -1,6 +1,6 @@
-"""Rows of ``skill.py`` → one Markdown page, and one picture beside it.
+"""Rows of ``skill.py`` and ``skill_budgets.py`` → one Markdown page, and pictures beside it.
 
-    python benchmarks/skill_runs/report.py docs/benchmarks/rows.jsonl --out docs/benchmarks/skill.md
+    python benchmarks/skill_report.py docs/benchmarks/rows.jsonl --out docs/benchmarks/skill.md
 
 Of trainings that were made more than once the last one counts.
 """
@@ -14,6 +14,7 @@ from textwrap import fill
 from typing import Any
 
 from matplotlib.figure import Figure
+from skill_runs import memory
 
 Row = dict[str, Any]
 _SIDES = {"neuralhydrology": "neuralhydrology 1.13.0", "headrace": "Headrace"}
@@ -34,14 +35,18 @@ neuralhydrology are made beforehand and not counted.
 """
 _DIFFERENCES = """## Where the sides are not the same
 
+- neuralhydrology's NSE* divides the error in normalised units by the basin's std in mm/day plus 0.1; Headrace's by the
+  std in normalised units plus 0.1, so that both have one unit. Its loss and gradients are therefore smaller, by about
+  the square of the target's std in mm/day, and the same `clip_gradient_norm` seldom shortens them. Where that std is
+  far from 1, compare the trainings without clipping.
 - neuralhydrology scales inputs by their statistics with the warm-up days before the period, Headrace by those of the
   period; statics by a standard deviation with N - 1, Headrace with N.
-- Its NSE* divides the error in normalised units by the basin's std in mm/day plus 0.1; Headrace's by the std in
-  normalised units plus 0.1, so that both have one unit.
 - It leaves the LSTM's second forget bias at its random start, Headrace sets it to 0; the first is 3 in both.
 - Weights and order are drawn by other generators: equal seeds do not mean equal runs.
+
+Both compute NSE, KGE, RMSE, FHV, FLV and peak timing of every basin in the seconds of their evaluation, and write what
+they predicted; Headrace also draws its pictures.
 """
-_BUDGET_COLUMNS = ("memory", "rounds", "basins a batch, of a perfect shuffle", "test NSE, each seed", "mean", "seconds")
 
 
 def main() -> None:
@@ -50,39 +55,37 @@ def main() -> None:
     parser.add_argument("rows", type=Path, help="file with JSON rows; those of other benchmarks are passed over")
     parser.add_argument("--out", type=Path, required=True, help="the page; the picture takes its name with .png")
     args = parser.parse_args()
-    cases = by_case(read_rows(args.rows))
-    if not cases:
-        raise SystemExit(f"{args.rows} holds no row of skill.py")
-    picture = args.out.with_suffix(".png")
+    rows = read_rows(args.rows)
+    cases = by_case([row for row in rows if row["benchmark"] == "skill"])
+    budgets = memory.last_rows([row for row in rows if row["benchmark"] == "skill_budgets"])
+    if not cases or not budgets:
+        raise SystemExit(f"{args.rows} lacks rows of skill.py or of skill_budgets.py")
+    pictures = args.out.with_suffix(".png"), args.out.with_name(f"{args.out.stem}_memory.png")
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(page(cases, picture.name), encoding="utf-8")
-    draw(cases).savefig(picture, dpi=120)
-    print(f"{args.out}\n{picture}")
+    parts = [_HEAD.format(command=_COMMAND, picture=pictures[0].name)]
+    for case, of_case in cases.items():
+        parts += [*_section(case, of_case), ""]
+    parts += [_DIFFERENCES, *memory.section(budgets, pictures[1].name)]
+    args.out.write_text("\n".join(parts), encoding="utf-8")
+    draw(cases).savefig(pictures[0], dpi=120)
+    memory.draw(budgets).savefig(pictures[1], dpi=120)
+    print(args.out, *pictures, sep="\n")
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return the rows of this benchmark."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    return [row for row in rows if row["benchmark"] == "skill"]
+    """Return all rows."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def by_case(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return case, and whether its learning rate falls → the last row of each side, budget and seed."""
+    """Return case, and how it is trained where that is unusual → the last row of each side and seed."""
     last: dict[str, dict[tuple[Any, ...], Row]] = {}
     for row in rows:
-        constant = not row["settings"].get("learning_rate_schedule")
-        last.setdefault(row["case"] + (", constant learning rate" if constant else ""), {})[
-            row["side"], row["budget_share"], row["seed"]
-        ] = row
+        title = row["case"]
+        title += "" if row["settings"]["learning_rate_schedule"] else ", constant learning rate"
+        title += "" if row["settings"]["clip_gradient_norm"] else ", no clipping"
+        last.setdefault(title, {})[row["side"], row["seed"]] = row
     return {case: list(found.values()) for case, found in last.items()}
-
-
-def page(cases: dict[str, list[Row]], picture: str) -> str:
-    """Return the Markdown page."""
-    parts = [_HEAD.format(command=_COMMAND, picture=picture)]
-    for case, rows in cases.items():
-        parts += [*_section(case, rows), ""]
-    return "\n".join([*parts, _DIFFERENCES])
 
 
 def _section(case: str, rows: Sequence[Row]) -> list[str]:
@@ -103,15 +106,12 @@ def _section(case: str, rows: Sequence[Row]) -> list[str]:
         "| side | test NSE, each seed | mean | seconds, median | import, prepare, train, evaluate | CPU seconds |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    sides = {side: _of(rows, side, None) for side in _SIDES}
+    sides = {side: _of(rows, side) for side in _SIDES}
     for side, found in sides.items():
         stages = ", ".join(f"{_median(found, f'{stage}_seconds'):.1f}" for stage in _STAGES)
         whole, cpu = (f"{_median(found, name):.1f}" for name in ("seconds", "cpu_seconds"))
         lines.append(f"| {_SIDES[side]} | {_each(found)} | {_mean(found):.3f} | {whole} | {stages} | {cpu} |")
     lines += ["", _verdict(sides)]
-    shares = sorted({row["budget_share"] for row in rows if row["budget_share"] is not None}, reverse=True)
-    if shares:
-        lines += ["", *_budgets(rows, shares)]
     return lines
 
 
@@ -128,35 +128,8 @@ def _verdict(sides: dict[str, list[Row]]) -> str:
     return fill(text, width=120)
 
 
-def _budgets(rows: Sequence[Row], shares: Sequence[float]) -> list[str]:
-    lines = [
-        "Headrace, with memory for a share of the decoded training split:",
-        "",
-        f"| {' | '.join(_BUDGET_COLUMNS)} |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    for share in (None, *shares):
-        found = _of(rows, "headrace", share)
-        memory = "resident" if share is None else f"1/{1 / share:g}: {found[0]['memory_budget'] / 1024:,.0f} KiB"
-        mixed = found[0]["quality"]["distinct_basins_ratio"]
-        lines.append(
-            f"| {memory} | {found[0]['rounds']} | {mixed:.2f} | {_each(found)} | {_mean(found):.3f} | "
-            f"{_median(found, 'seconds'):.1f} |"
-        )
-    resident = [row["nse_median"] for row in _of(rows, "headrace", None)]
-    bounded = [row for share in shares for row in _of(rows, "headrace", share)]
-    mean = _mean(bounded)
-    where = "below" if mean < min(resident) else "above" if mean > max(resident) else "inside"
-    text = (
-        f"All {len(bounded)} bounded trainings together have a mean of {mean:.3f}, "
-        f"{mean - statistics.mean(resident):+.3f} from the resident ones "
-        f"and {where} their range of {min(resident):.3f} to {max(resident):.3f}."
-    )
-    return [*lines, "", fill(text, width=120)]
-
-
-def _of(rows: Sequence[Row], side: str, share: float | None) -> list[Row]:
-    return sorted((r for r in rows if (r["side"], r["budget_share"]) == (side, share)), key=lambda row: row["seed"])
+def _of(rows: Sequence[Row], side: str) -> list[Row]:
+    return sorted((row for row in rows if row["side"] == side), key=lambda row: row["seed"])
 
 
 def _each(rows: Sequence[Row]) -> str:
@@ -177,21 +150,19 @@ def _median(rows: Sequence[Row], name: str) -> float:
 
 
 def draw(cases: dict[str, list[Row]]) -> Figure:
-    """Return a panel per case: a dot per training, sides and budgets side by side."""
-    figure = Figure(figsize=(4.8 * len(cases), 3.6), layout="constrained")
+    """Return a panel per case: a dot per training, sides beside each other."""
+    figure = Figure(figsize=(3.2 * len(cases), 3.2), layout="constrained")
     panels = figure.subplots(1, len(cases), squeeze=False)[0]
     for panel, (case, rows) in zip(panels, cases.items(), strict=True):
-        shares = sorted({row["budget_share"] for row in rows if row["budget_share"] is not None}, reverse=True)
-        groups = [("neuralhydrology", "neuralhydrology", None), ("Headrace", "headrace", None)]
-        groups += [(f"1/{1 / share:g}", "headrace", share) for share in shares]
-        for place, (_, side, share) in enumerate(groups):
-            found = _of(rows, side, share)
+        for place, side in enumerate(_SIDES):
+            found = _of(rows, side)
             color = "tab:orange" if side == "neuralhydrology" else "tab:blue"
             panel.plot([place] * len(found), [row["nse_median"] for row in found], "o", color=color, alpha=0.7)
             panel.hlines(_mean(found), place - 0.25, place + 0.25, color=color)
-        panel.set_xticks(range(len(groups)), [label for label, _, _ in groups], fontsize=8)
-        panel.set(title=case, ylabel="median test NSE over basins")
-        panel.margins(x=0.15, y=0.3)
+        panel.set_xticks(range(len(_SIDES)), _SIDES.values(), fontsize=8)
+        panel.set_title(case.replace(", ", ",\n", 1), fontsize=9)
+        panel.set(ylabel="median test NSE over basins")
+        panel.margins(x=0.3, y=0.3)
     return figure
 
 
