@@ -56,6 +56,8 @@ def test_numbers_are_written_as_people_read_them():
     assert numbers.size(1_600_000_000) == "1.6 GB"
     assert numbers.value(-0.0123456) == "−0.01235"
     assert numbers.value(1234567.0) == "1,234,567"
+    assert numbers.value(7045.4, 3) == "7,045"
+    assert numbers.value(5003.0) == "5003"
     assert numbers.value(1.5e-7) == "1.5e−7"
     assert numbers.value(float("nan")) == "–"
     assert numbers.seconds(0.0123) == "12.3 ms"

@@ -8,8 +8,11 @@ import pytest
 import zarr
 
 from headrace.commands.report_pages import report_of
+from headrace.report.evaluation_section import split_section
+from headrace.report.run_results import Evaluated
+from headrace.trainer.run_folder import read_csv
 from html_text import elements_of, table_rows
-from report_folders import ATTACK, BASINS
+from report_folders import ATTACK, BASINS, write_evaluation
 
 
 def text_of(page):
@@ -38,7 +41,7 @@ def test_curves_hold_every_epoch(pages):
 
 def test_scores_are_those_of_the_evaluation(pages):
     html = text_of(pages.run_page)
-    assert table_rows(html, "Medians over basins")[1][:4] == ["one", "flow", "900", "0.6"]
+    assert table_rows(html, "Medians over basins")[1][:5] == ["one", "flow", "mm/day", "900", "0.6"]
     rows = table_rows(html, "Scores of each basin")
     # Worst first: without observations, then by NSE.
     assert [row[0] for row in rows[1:]] == [BASINS[3], BASINS[2], ATTACK, BASINS[0]]
@@ -55,6 +58,26 @@ def test_scores_are_those_of_the_evaluation(pages):
         "0.87",
         "0.9",
     ]
+
+
+def test_scores_of_data_sets_in_different_units_have_each_its_own(tmp_path):
+    out = tmp_path / "test"
+    write_evaluation(out)
+    rows = read_csv(out / "metrics.csv")
+    other = [{**row, "dataset_id": "two"} for row in rows if row["scope"] != "all"]
+    note = "no_peaks: 1; different_units: L/s, mm/day"
+    rows = [row | {"rmse": "", "note": note} if row["scope"] == "all" else row for row in [*other, *rows]]
+    found = Evaluated(
+        split="test", folder=out, basins=[row for row in rows if row["scope"] == "basin"],
+        medians=[row for row in rows if row["scope"] != "basin"],
+        units={("one", "flow"): "mm/day", ("two", "flow"): "L/s"},
+    )  # fmt: skip
+    section = split_section(found, {})
+    assert [row[:3] for row in section.medians.rows] == [
+        ("two", "flow", "L/s"), ("one", "flow", "mm/day"), ("all", "flow", "–")
+    ]  # fmt: skip
+    assert section.mixed == "Of all data sets together there is no score in mixed units (different units: L/s, mm/day)."
+    assert {row[1:4] for row in section.basins.table.rows} == {("one", "flow", "mm/day"), ("two", "flow", "L/s")}
 
 
 def test_basins_are_put_where_the_attributes_store_says(pages):

@@ -12,6 +12,7 @@ from headrace.report.numbers import count, plural, value
 from headrace.report.places import Place
 from headrace.report.plot import DataTable, Plot
 from headrace.report.run_results import CsvRow, Evaluated, number
+from headrace.schemas.units import same_unit
 from headrace.trainer.shown_series import shown_series
 
 MOST_STEPS = 1095
@@ -38,6 +39,7 @@ class SplitSection:
 
     split: str
     medians: DataTable
+    mixed: str
     figures: list[Plot]
     undefined: str
     hydrographs: list[HydrographGroup]
@@ -69,6 +71,7 @@ def split_section(evaluated: Evaluated, places: Mapping[tuple[str, str], Place])
     return SplitSection(
         split=evaluated.split,
         medians=_medians(evaluated),
+        mixed=_mixed(evaluated),
         figures=figures,
         undefined=f"NSE is undefined for {count(undefined)} of {plural(len(evaluated.basins), 'series', 'series')}; "
         "the list of basins says why."
@@ -92,9 +95,26 @@ def _medians(evaluated: Evaluated) -> DataTable:
     several = len({row["dataset_id"] for row in evaluated.medians if row["scope"] == "dataset"}) > 1
     rows = [row for row in evaluated.medians if row["scope"] == "dataset" or several]
     columns = _score_columns(rows)
-    header = ("data set", "target", *(_NAMES.get(name, name.replace("_", " ")) for name in columns))
-    body = [(row["dataset_id"] or "all", row["target"], *(_cell(row, name) for name in columns)) for row in rows]
-    return DataTable(caption="Medians over basins", header=header, rows=body, texts=2)
+    header = ("data set", "target", "unit", *(_NAMES.get(name, name.replace("_", " ")) for name in columns))
+    body = [
+        (row["dataset_id"] or "all", row["target"], _unit(evaluated, row), *(_cell(row, name) for name in columns))
+        for row in rows
+    ]
+    return DataTable(caption="Medians over basins", header=header, rows=body, texts=3)
+
+
+def _unit(evaluated: Evaluated, row: CsvRow) -> str:
+    """Return the unit of RMSE and bias in a row; a dash where it is not known, or not one."""
+    name, target = row["dataset_id"], row["target"]
+    found = [evaluated.units.get(pair, "") for pair in evaluated.pairs if pair[1] == target and name in ("", pair[0])]
+    return found[0] if found and found[0] and all(same_unit(found[0], unit) for unit in found) else "–"
+
+
+def _mixed(evaluated: Evaluated) -> str:
+    """Return why rows of all data sets lack scores: what the notes say of different units."""
+    parts = [p for row in evaluated.medians if row["scope"] == "all" for p in (row.get("note") or "").split("; ")]
+    found = dict.fromkeys(p.replace("_", " ") for p in parts if p.startswith("different_"))
+    return f"Of all data sets together there is no score in mixed units ({'; '.join(found)})." if found else ""
 
 
 def _score_columns(rows: Sequence[CsvRow]) -> list[str]:
@@ -115,6 +135,7 @@ def _basins(evaluated: Evaluated) -> FindTable:
         "basin",
         "data set",
         "target",
+        "unit",
         *(_NAMES.get(name, name) for name in columns),
         *(["note"] if noted else []),
     )
@@ -123,6 +144,7 @@ def _basins(evaluated: Evaluated) -> FindTable:
             row["basin_id"],
             row["dataset_id"],
             row["target"],
+            _unit(evaluated, row),
             *(_cell(row, name) for name in columns),
             *([(row.get("note") or "–").replace("_", " ")] if noted else []),
         )
@@ -130,7 +152,7 @@ def _basins(evaluated: Evaluated) -> FindTable:
     ]
     left = len(evaluated.basins) - len(rows)
     note = f"Worst first{f'; the best {count(left)} are in metrics.csv only' if left else ''}."
-    return find_table(f"scores-{evaluated.split}", "Scores of each basin", header, body, note, texts=3)
+    return find_table(f"scores-{evaluated.split}", "Scores of each basin", header, body, note, texts=4)
 
 
 def _hydrographs(evaluated: Evaluated) -> tuple[list[HydrographGroup], str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from headrace.report.numbers import count
 from headrace.report.plot import DataTable
 
 SHOWN_ROWS = 12
@@ -40,6 +41,8 @@ def find_table(
     """Return a table whose first :data:`SHOWN_ROWS` rows are shown."""
     shown = DataTable(caption=caption, header=header, rows=rows[:SHOWN_ROWS], texts=texts)
     data = as_script_json(rows) if len(rows) > SHOWN_ROWS else Markup()
+    if data:
+        note = f"{note} Shown: {SHOWN_ROWS} of {count(len(rows))}; the field finds the others."
     return FindTable(key=key, table=shown, data=data, note=note)
 
 

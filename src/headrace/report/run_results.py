@@ -1,12 +1,13 @@
 """What a run's folder says: epochs, settings, scores of the splits that were evaluated."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zarr
 from numpy.typing import NDArray
 
 from headrace.schemas.config import SPLITS, Config
@@ -59,17 +60,25 @@ class Evaluated:
         Rows of single basins.
     medians
         Rows of data sets, then of all.
+    units
+        (Data set, target) → unit of RMSE and bias, where it is known.
     """
 
     split: str
     folder: Path
     basins: Sequence[CsvRow]
     medians: Sequence[CsvRow]
+    units: Mapping[tuple[str, str], str]
 
     @property
     def targets(self) -> list[str]:
         """Targets, in their order."""
         return list(dict.fromkeys(row["target"] for row in self.basins))
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Data sets and targets, in their order."""
+        return list(dict.fromkeys((row["dataset_id"], row["target"]) for row in self.basins))
 
     def of(self, target: str) -> dict[str, list[CsvRow]]:
         """Return data set → rows of its basins with a defined NSE, for one target."""
@@ -98,7 +107,17 @@ def read_evaluations(run: RunFolder) -> Iterator[Evaluated]:
                 folder=folder,
                 basins=[row for row in rows if row["scope"] == "basin"],
                 medians=[row for row in rows if row["scope"] != "basin"],
+                units=_units(folder / "predictions.zarr", {(row["dataset_id"], row["target"]) for row in rows}),
             )
+
+
+def _units(predictions: Path, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return the units that the predictions have, none where they are gone."""
+    if not predictions.is_dir():
+        return {}
+    store = zarr.open_group(predictions, mode="r")
+    arrays = {pair: store.get(f"{pair[0]}/{pair[1]}_obs") for pair in pairs if pair[0]}
+    return {pair: str(a.attrs["units"]) for pair, a in arrays.items() if a is not None and "units" in a.attrs}
 
 
 def read_settings(run: RunFolder) -> Config | None:
