@@ -57,7 +57,7 @@ def test_numbers_are_written_as_people_read_them():
     assert numbers.value(-0.0123456) == "−0.01235"
     assert numbers.value(1234567.0) == "1,234,567"
     assert numbers.value(7045.4, 3) == "7,045"
-    assert numbers.value(5003.0) == "5003"
+    assert (numbers.value(5003.0), numbers.value(50_000.0, 6)) == ("5003", "50,000")
     assert numbers.value(1.5e-7) == "1.5e−7"
     assert numbers.value(float("nan")) == "–"
     assert numbers.seconds(0.0123) == "12.3 ms"

@@ -12,7 +12,7 @@ from headrace.report.numbers import count, plural, value
 from headrace.report.places import Place
 from headrace.report.plot import DataTable, Plot
 from headrace.report.run_results import CsvRow, Evaluated, number
-from headrace.schemas.units import same_unit
+from headrace.schemas.units import same_unit, tidy
 from headrace.trainer.shown_series import shown_series
 
 MOST_STEPS = 1095
@@ -94,13 +94,30 @@ def _map(title: str, evaluated: Evaluated, target: str, places: Mapping[tuple[st
 def _medians(evaluated: Evaluated) -> DataTable:
     several = len({row["dataset_id"] for row in evaluated.medians if row["scope"] == "dataset"}) > 1
     rows = [row for row in evaluated.medians if row["scope"] == "dataset" or several]
-    columns = _score_columns(rows)
-    header = ("data set", "target", "unit", *(_NAMES.get(name, name.replace("_", " ")) for name in columns))
+    columns, units = _score_columns(rows), _units_differ(evaluated)
+    header = ("data set", "target", *units, *(_heading(evaluated, name) for name in columns))
     body = [
-        (row["dataset_id"] or "all", row["target"], _unit(evaluated, row), *(_cell(row, name) for name in columns))
+        (
+            row["dataset_id"] or "all",
+            row["target"],
+            *(_unit(evaluated, row) for _ in units),
+            *(_cell(row, name) for name in columns),
+        )
         for row in rows
     ]
-    return DataTable(caption="Medians over basins", header=header, rows=body, texts=3)
+    return DataTable(caption="Medians over basins", header=header, rows=body, texts=2 + len(units))
+
+
+def _units_differ(evaluated: Evaluated) -> list[str]:
+    """Return the heading of a column of units where one is needed: RMSE and bias are not all in the same."""
+    return ["unit"] if len({tidy(unit) for unit in evaluated.units.values()}) > 1 else []
+
+
+def _heading(evaluated: Evaluated, name: str) -> str:
+    """Return what a column of scores is called; with the unit where all of it has one."""
+    words = _NAMES.get(name, name.replace("_", " "))
+    of_unit = name in ("rmse", "bias") and evaluated.units and not _units_differ(evaluated)
+    return f"{words}, {next(iter(evaluated.units.values()))}" if of_unit else words
 
 
 def _unit(evaluated: Evaluated, row: CsvRow) -> str:
@@ -130,29 +147,25 @@ def _cell(row: CsvRow, name: str) -> str:
 def _basins(evaluated: Evaluated) -> FindTable:
     rows = sorted(evaluated.basins, key=lambda row: number(row["nse"]) if row["nse"] else -np.inf)[:MOST_ROWS]
     columns = [name for name in ("count", "nse", "kge", "rmse", "pbias") if name in (rows[0] if rows else {})]
-    noted = any(row.get("note") for row in rows)
-    header = (
-        "basin",
-        "data set",
-        "target",
-        "unit",
-        *(_NAMES.get(name, name) for name in columns),
-        *(["note"] if noted else []),
-    )
+    targets = ["target"] if len(evaluated.targets) > 1 else []  # on a phone scores should not be beyond the edge
+    units, notes = _units_differ(evaluated), ["note"] if any(row.get("note") for row in rows) else []
+    header = ("basin", "data set", *targets, *units, *(_heading(evaluated, name) for name in columns), *notes)
     body = [
         (
             row["basin_id"],
             row["dataset_id"],
-            row["target"],
-            _unit(evaluated, row),
+            *(row["target"] for _ in targets),
+            *(_unit(evaluated, row) for _ in units),
             *(_cell(row, name) for name in columns),
-            *([(row.get("note") or "–").replace("_", " ")] if noted else []),
+            *((row.get("note") or "–").replace("_", " ") for _ in notes),
         )
         for row in rows
     ]
     left = len(evaluated.basins) - len(rows)
     note = f"Worst first{f'; the best {count(left)} are in metrics.csv only' if left else ''}."
-    return find_table(f"scores-{evaluated.split}", "Scores of each basin", header, body, note, texts=4)
+    return find_table(
+        f"scores-{evaluated.split}", "Scores of each basin", header, body, note, texts=2 + len(targets) + len(units)
+    )
 
 
 def _hydrographs(evaluated: Evaluated) -> tuple[list[HydrographGroup], str]:

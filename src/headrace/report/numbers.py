@@ -51,7 +51,7 @@ def value(number: float | None, digits: int = 4) -> str:
         return "–"
     if math.isinf(number):
         return "∞" if number > 0 else _MINUS + "∞"
-    if 10**digits <= abs(number) < 10_000_000:
+    if min(10**digits, 10_000) <= abs(number) < 10_000_000:
         return f"{number:,.0f}".replace("-", _MINUS)
     head, _, power = f"{number:.{digits}g}".partition("e")
     text = f"{head}e{int(power)}" if power else head
