@@ -1,7 +1,7 @@
 """What pydantic finds wrong with a configuration → plain sentences: dotted key, what was found, what may be there."""
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from types import NoneType
 from typing import Any, get_args
@@ -67,7 +67,10 @@ def explain(error: ValidationError, where: str) -> str:
         *parents, last = item["loc"] or ("",)
         if item["type"] == "extra_forbidden":
             path, model, _ = _walk(parents)
-            lines[f"unknown key {'.'.join([*path, str(last)])}: {_near(str(last), sorted(model.model_fields))}"] = []
+            known = sorted(model.model_fields)
+            if not path:  # --set loss=mae: a key that a section has
+                known += [f"{name}.{last}" for name, section in _sections() if last in section.model_fields]
+            lines[f"unknown key {'.'.join([*path, str(last)])}: {_near(str(last), known)}"] = []
             continue
         path, _, nullable = _walk(item["loc"])
         if item["type"] == "missing" and isinstance(last, str):
@@ -85,7 +88,17 @@ def explain(error: ValidationError, where: str) -> str:
     return f"configuration is not valid ({count})\n  where:    {where}\n" + "\n".join(text)
 
 
+def _sections() -> Iterator[tuple[str, type[BaseModel]]]:
+    """Yield the sections of a configuration that are mappings of keys."""
+    for name, field in Config.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield name, field.annotation
+
+
 def _near(name: str, known: Sequence[str]) -> str:
+    inside = [key for key in known if key.endswith(f".{name}")]
+    if inside:
+        return f"did you mean {' or '.join(inside)}?"
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}?" if near else f"valid keys: {', '.join(known)}"
 

@@ -77,6 +77,7 @@ def test_store_paths_are_relative_to_the_file_and_urls_stay(guide: Path, monkeyp
     ("override", "expected"),
     [
         ("storag.anon=true", "unknown key storag: did you mean 'storage'?"),
+        ("loss=mae", "unknown key loss: did you mean train.loss?"),
         ("window.strid=2", "unknown key window.strid: did you mean 'stride'?"),
         ("datasets.a.basin=all", "unknown key datasets.a.basin: did you mean 'basins'?"),
         ("datasets.a.basins={trian: all}", "unknown key datasets.a.basins.trian: did you mean 'train'?"),
