@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import dask
 import psutil
 from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster
@@ -126,6 +127,8 @@ def connected(workers: Workers, *, task_nbytes: int, paths: Sequence[str] = (), 
         free_nbytes = min(psutil.virtual_memory().available, MEMORY_LIMIT)  # containers and batch jobs have a limit
         slots = slots_for(workers, task_nbytes=task_nbytes, free_nbytes=free_nbytes, per_core=per_core)
         threads = workers.processes is None
+        # Dask would look at every thread's stack a hundred times a second, for a page that is not served here.
+        stack.enter_context(dask.config.set({"distributed.worker.profile.enabled": False}))
         cluster = LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=1 if threads else slots,
             threads_per_worker=slots if threads else 1,

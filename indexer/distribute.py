@@ -23,11 +23,14 @@ from headrace.objects.counts import Share, add_shares, request_counts, share_sin
 from headrace.schemas.config import BadChunkPolicy
 from headrace.schemas.errors import HeadraceError, SourceError, describe
 from headrace.schemas.storage_config import StorageConfig
+from headrace.scratch import Scratch
 
 MAX_IN_FLIGHT = 2000
 TASKS_PER_THREAD = 4
 REMOTE_TASKS_PER_CORE = 2
 """Threads for each core where objects come from a bucket: one computes while another waits."""
+_scratch = Scratch()
+"""Of this process's tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +83,9 @@ def run_task(task: ScanTask) -> Done:
     before = request_counts()
     fetches = [fetch_unit(unit, task.storage) for unit in task.units]
     try:
-        pairs = zip(task.units, fetches, strict=True)
-        results = [scan_unit(unit, task.policy, task.storage, fetch) for unit, fetch in pairs]
+        with _scratch.lease() as lease:
+            pairs = zip(task.units, fetches, strict=True)
+            results = [scan_unit(unit, task.policy, task.storage, fetch, lease) for unit, fetch in pairs]
     finally:
         for fetch in fetches:
             fetch.drop()

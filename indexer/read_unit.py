@@ -24,6 +24,7 @@ from headrace.plain_chunks import absent_value
 from headrace.schemas.config import BadChunkPolicy
 from headrace.schemas.errors import DamagedChunkError, ReadError, describe
 from headrace.schemas.storage_config import StorageConfig
+from headrace.scratch import Lease
 from headrace.store import BASIN_DIM, TIME_DIM, StoredArray, open_array
 
 READ_NBYTES = 4 << 20
@@ -60,7 +61,13 @@ def fetch_unit(unit: ScanUnit, storage: StorageConfig) -> Fetch:
     return stored.fetch(slice(*unit.rows), slice(bounds[0][0], bounds[1][1]))
 
 
-def scan_unit(unit: ScanUnit, policy: BadChunkPolicy, storage: StorageConfig, fetch: Fetch | None = None) -> UnitResult:
+def scan_unit(
+    unit: ScanUnit,
+    policy: BadChunkPolicy,
+    storage: StorageConfig,
+    fetch: Fetch | None = None,
+    lease: Lease | None = None,
+) -> UnitResult:
     """Read and scan one unit.
 
     Parameters
@@ -73,6 +80,8 @@ def scan_unit(unit: ScanUnit, policy: BadChunkPolicy, storage: StorageConfig, fe
         How its store is reached if it is in a bucket.
     fetch
         Its stored objects where :func:`fetch_unit` was called before.
+    lease
+        Gives memory for large chunks, given back when the unit is scanned.
 
     Raises
     ------
@@ -86,8 +95,8 @@ def scan_unit(unit: ScanUnit, policy: BadChunkPolicy, storage: StorageConfig, fe
     if objects_digest(stats) != unit.objects:
         raise _changed(stored, unit)
     bounds = [stored.grid.time.bounds(t) for t in range(*unit.time_chunks)]
-    pieces, bad = _read(stored, unit, bounds, stats, policy, fetch)
-    if objects_digest([fetch.stat(key) for key in keys]) != unit.objects:
+    pieces, bad = _read(stored, unit, bounds, stats, policy, fetch, lease)
+    if fetch.may_change and objects_digest([fetch.stat(key) for key in keys]) != unit.objects:
         raise _changed(stored, unit)
     fetch.drop()
     lost = [
@@ -95,6 +104,8 @@ def scan_unit(unit: ScanUnit, policy: BadChunkPolicy, storage: StorageConfig, fe
     ]
     order = _order(unit.uri, storage, unit.fix_time, unit.order) if unit.order else None
     scanned = scan(pieces, unit, chunk_starts=[start for start, _ in bounds], lost=lost, order=order)
+    if lease is not None:
+        lease.give_back()
     return UnitResult(unit=unit, chunks=_chunks(unit, bounds, stats, bad, scanned), scanned=scanned)
 
 
@@ -146,6 +157,7 @@ def _read(
     stats: Sequence[ObjectStat | None],
     policy: BadChunkPolicy,
     fetch: Fetch,
+    lease: Lease | None,
 ) -> tuple[list[Piece], set[tuple[int, int]]]:
     """Return the raw values, and the step ranges of chunks that cannot be decoded."""
     rows = slice(*unit.rows)
@@ -161,7 +173,7 @@ def _read(
             pieces.append(Piece(start=start, stop=stop, raw=absent))
             continue
         try:
-            pieces.append(Piece(start=start, stop=stop, raw=stored.read(rows, slice(start, stop), fetch)))
+            pieces.append(Piece(start=start, stop=stop, raw=stored.read(rows, slice(start, stop), fetch, lease)))
         except DamagedChunkError:
             if policy == "error" and len(group) == 1:
                 raise

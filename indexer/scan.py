@@ -98,9 +98,11 @@ def scan(
         for piece in pieces:
             for begin in range(piece.start, piece.stop, block_values):  # one turn, unless the axis is very long
                 steps = slice(begin, min(begin + block_values, piece.stop))
-                raw = np.ascontiguousarray(piece.raw[rows, steps.start - piece.start : steps.stop - piece.start])
-                decoded = decode(raw, unit.rule, area=None if area is None else area[rows])
-                values[:, steps.start - first_step : steps.stop - first_step] = decoded
+                raw = piece.raw[rows, steps.start - piece.start : steps.stop - piece.start]
+                if raw.strides[1] != raw.itemsize:  # time comes first in the store
+                    raw = np.ascontiguousarray(raw)
+                out = values[:, steps.start - first_step : steps.stop - first_step]
+                decode(raw, unit.rule, area=None if area is None else area[rows], out=out)
         for start, stop in lost:
             values[:, start - first_step : stop - first_step] = np.nan
         if order is not None:

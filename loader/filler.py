@@ -19,6 +19,7 @@ from headrace.loader.raw import RawReader
 from headrace.loader.read_plan import OpenDataset, ReadGroup, cut_group, needed_chunks
 from headrace.loader.storage import Rows
 from headrace.objects.fetch import Fetch
+from headrace.scratch import Lease, Scratch
 from headrace.store import StoredArray
 
 _BLOCK_VALUES = 32_768
@@ -59,6 +60,7 @@ class RowFiller:
         largest = max((_decoded_nbytes(a) for opened in datasets for a in opened.arrays), default=0)
         self._gate = MemoryGate(_RAW_NBYTES + num_readers * largest)
         self._piece_nbytes = _RAW_NBYTES // (2 * num_readers)
+        self._scratch = Scratch()
         self.raw = RawReader()
 
     def fill(self, group: ReadGroup, rows: Rows, where: Placement) -> None:
@@ -74,8 +76,9 @@ class RowFiller:
                 arrays = [opened.arrays[v] for v in piece.variables]
                 together = len(arrays[0].grid.time.chunks_of(piece.step_start, piece.step_stop))
                 decoded = max(_decoded_nbytes(array) for array in arrays) * together
-                with self._gate.hold(decoded * (len(arrays) + 1)):  # all variables, and the one being decoded
-                    self._fill_piece(opened, piece, rows, where, fetches[: len(arrays)])
+                held = decoded * (len(arrays) + 1)  # all variables, and the one being decoded
+                with self._gate.hold(held), self._scratch.lease() as lease:
+                    self._fill_piece(opened, piece, rows, where, fetches[: len(arrays)], lease)
                 del fetches[: len(arrays)]
         finally:
             for fetch in fetches:
@@ -99,11 +102,17 @@ class RowFiller:
         return [self.raw.fetch(opened, v, piece) for piece in pieces for v in piece.variables]
 
     def _fill_piece(
-        self, opened: OpenDataset, piece: ReadGroup, rows: Rows, where: Placement, fetches: Sequence[Fetch]
+        self,
+        opened: OpenDataset,
+        piece: ReadGroup,
+        rows: Rows,
+        where: Placement,
+        fetches: Sequence[Fetch],
+        lease: Lease,
     ) -> None:
         raw = []
         for v, fetch in zip(piece.variables, fetches, strict=True):
-            raw.append(self.raw.read(opened, v, piece, fetch))
+            raw.append(self.raw.read(opened, v, piece, fetch, lease))
             fetch.drop()
         basins = self._layout.basin[piece.slots]
         lines = opened.source.store_rows[basins] - piece.basin_start

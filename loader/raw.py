@@ -14,6 +14,7 @@ from headrace.objects import ObjectStat
 from headrace.objects.fetch import Fetch
 from headrace.objects.zarr_store import remote_store
 from headrace.schemas.errors import StaleIndexError, describe
+from headrace.scratch import Lease
 from headrace.store import StoredArray
 
 
@@ -30,9 +31,9 @@ class RawReader:
         return opened.arrays[v].fetch(_rows(piece), slice(piece.step_start, piece.step_stop))
 
     def read(
-        self, opened: OpenDataset, v: int, piece: ReadGroup, fetch: Fetch
+        self, opened: OpenDataset, v: int, piece: ReadGroup, fetch: Fetch, lease: Lease | None = None
     ) -> tuple[NDArray[np.generic], list[slice]]:
-        """Read one variable of a piece whose objects are being fetched.
+        """Read one variable of a piece whose objects are being fetched; of a large chunk until the lease is given back.
 
         Returns
         -------
@@ -65,7 +66,7 @@ class RawReader:
             broken = broken or state == "error"
         rows = _rows(piece)
         if not broken:
-            values = array.read(rows, slice(piece.step_start, piece.step_stop), fetch)
+            values = array.read(rows, slice(piece.step_start, piece.step_stop), fetch, lease)
         else:
             shape = rows.stop - rows.start, piece.step_stop - piece.step_start
             values = np.zeros(shape, dtype=array.dtype.newbyteorder("="))
@@ -73,8 +74,9 @@ class RawReader:
                 columns = _columns(array, piece, time_chunk)
                 if columns not in lost:
                     values[:, columns] = array.read(rows, slice(*array.grid.time.bounds(time_chunk)), fetch)
-        for time_chunk in time_chunks:  # one that was rewritten meanwhile may be half old and half new
-            self._compare(opened, v, basin_chunk, time_chunk, fetch.stat)
+        if fetch.may_change:
+            for time_chunk in time_chunks:  # one that was rewritten meanwhile may be half old and half new
+                self._compare(opened, v, basin_chunk, time_chunk, fetch.stat)
         return values, lost
 
     def check(self, opened: OpenDataset, v: int, basin_chunk: int, time_chunk: int) -> None:

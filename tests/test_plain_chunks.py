@@ -11,6 +11,8 @@ import zarr
 from zarr.codecs import BloscCodec, Crc32cCodec, GzipCodec, TransposeCodec, ZstdCodec
 
 from headrace.open_store import open_group
+from headrace.schemas.errors import DamagedChunkError
+from headrace.scratch import Scratch
 from headrace.store import open_array
 
 PLAIN: list[tuple[int, dict[str, Any]]] = [
@@ -57,6 +59,44 @@ def test_what_is_not_plain_is_left_to_zarr(tmp_path: Path, zarr_format: Any, set
     assert stored is not None
     assert stored.decoder is None
     np.testing.assert_array_equal(stored.read(slice(1, 5), slice(3, 17)), array[1:5, 3:17])
+
+
+@pytest.mark.parametrize(("chunks", "blocks"), [((4, 6), [(0, 4), (4, 8)]), ((2, 6), [(0, 4)])], ids=["one", "two"])
+def test_leased_memory_holds_the_same_values_until_it_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: tuple[int, int], blocks: list[tuple[int, int]]
+):
+    monkeypatch.setattr("headrace.plain_chunks.LEAST_NBYTES", 1)
+    dims = {"basin": 8, "time": 6}
+    array = written(tmp_path, 2, ("basin", "time"), dims, dict(zip(dims, chunks, strict=True)),
+                    {"compressors": numcodecs.Blosc("lz4")})  # fmt: skip
+    stored = open_array(open_group(str(tmp_path)), str(tmp_path), "q", dims=("basin", "time"))
+    assert stored is not None
+    scratch = Scratch()
+    with scratch.lease() as lease:
+        held = [stored.read(slice(*rows), slice(0, 6), lease=lease) for rows in blocks]
+        for rows, values in zip(blocks, held, strict=True):  # no block overwrites another
+            np.testing.assert_array_equal(values, array[slice(*rows)])
+        lease.give_back()
+        assert scratch.nbytes == len(blocks) * chunks[0] * chunks[1] * 8
+        np.testing.assert_array_equal(stored.read(slice(4, 8), slice(0, 6), lease=lease), array[4:8])
+        assert scratch.nbytes == (len(blocks) - 1) * chunks[0] * chunks[1] * 8  # used again
+    assert scratch.nbytes == 0
+
+
+def test_a_chunk_that_holds_less_is_damaged_whatever_the_leased_memory_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("headrace.plain_chunks.LEAST_NBYTES", 1)
+    codec = numcodecs.Blosc("lz4")
+    written(tmp_path, 2, ("basin", "time"), {"basin": 4, "time": 6}, {"basin": 2, "time": 6}, {"compressors": codec})
+    (tmp_path / "q" / "1.0").write_bytes(codec.encode(np.zeros((2, 5))))
+    stored = open_array(open_group(str(tmp_path)), str(tmp_path), "q", dims=("basin", "time"))
+    assert stored is not None
+    with Scratch().lease() as lease:
+        stored.read(slice(0, 2), slice(0, 6), lease=lease)
+        lease.give_back()
+        with pytest.raises(DamagedChunkError):
+            stored.read(slice(2, 4), slice(0, 6), lease=lease)
 
 
 ANY_DTYPE = ["?", "u1", "i2", ">i2", "i8", "f2", "f4", ">f4", "f8", "c8", "M8[D]", ">M8[s]", "m8[s]", "S3", "<U2"]

@@ -13,7 +13,11 @@ from headrace.schemas.variables import DecodeRule
 
 
 def decode(
-    raw: NDArray[np.generic], rule: DecodeRule, *, area: NDArray[np.float64] | None = None
+    raw: NDArray[np.generic],
+    rule: DecodeRule,
+    *,
+    area: NDArray[np.float64] | None = None,
+    out: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
     """Decode one block of one array.
 
@@ -25,12 +29,14 @@ def decode(
         What the values mean.
     area
         float64 [S], area of each basin in the area array's unit; needed when the rule has an ``area_factor``.
+    out
+        float32 [S, T], where to put the result; a new array if None.
 
     Returns
     -------
     NDArray[np.float32]
-        Canonical values [S, T], always a new array; NaN is missing. Infinite values, stored or reached by scaling or
-        by the cast to float32, are missing.
+        Canonical values [S, T], never a view of ``raw``; NaN is missing. Infinite values, stored or reached by scaling
+        or by the cast to float32, are missing.
     """
     missing = _flagged(raw, rule.missing_values)
     value: NDArray[Any] = raw
@@ -55,7 +61,10 @@ def decode(
             missing = _either(missing, value < rule.valid_min)
         if rule.valid_max is not None:
             missing = _either(missing, value > rule.valid_max)
-        out = value.astype(np.float32)
+        if out is None:
+            out = value.astype(np.float32)
+        else:
+            np.copyto(out, value, casting="unsafe")
     if raw.dtype.kind == "f" or _scales(rule):
         finite = np.isfinite(out)
         if not finite.all():  # most blocks have no hole: two passes saved

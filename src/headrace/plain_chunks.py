@@ -4,8 +4,9 @@ Covered are chunks of one compressor or none, which is how most stores are writt
 transposed chunks) is left to Zarr, which gives the same values.
 """
 
+import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import numcodecs
 import numpy as np
@@ -14,15 +15,31 @@ from numpy.typing import NDArray
 from zarr.core.metadata import ArrayV2Metadata
 
 from headrace.schemas.grid import ChunkGrid
+from headrace.scratch import LEAST_NBYTES, Lease
 
-Decoder = Callable[[Any], NDArray[Any]]
-"""Stored bytes → the whole chunk, axes as stored; raises as its codec does."""
-_DECOMPRESSORS: dict[str, Callable[[Any], Any]] = {
+_DECOMPRESSORS: dict[str, Callable[..., Any]] = {
     "blosc": numcodecs.Blosc().decode,
     "zstd": numcodecs.Zstd().decode,
     "gzip": numcodecs.GZip().decode,
 }
 """Codecs of format 3 whose stored bytes say how they are to be decoded."""
+
+
+class Decoder(Protocol):
+    """Stored bytes → the whole chunk, axes as stored; raises as its codec does."""
+
+    @property
+    def blosc(self) -> bool:
+        """Whether the stored bytes begin with Blosc's header."""
+        ...
+
+    def __call__(self, data: Any, memory: NDArray[np.uint8] | None = None) -> NDArray[Any]:
+        """Decode one chunk, into ``memory`` where that is given and the codec can."""
+        ...
+
+    def memory(self, lease: Lease | None) -> NDArray[np.uint8] | None:
+        """Lease memory for one decoded chunk; None where fresh memory is as good."""
+        ...
 
 
 def decoder_of(array: "zarr.Array[Any]") -> Decoder | None:
@@ -43,14 +60,33 @@ def decoder_of(array: "zarr.Array[Any]") -> Decoder | None:
     return _decoder(_DECOMPRESSORS[names[1]] if names[1:] else None, array, stored, "C")
 
 
-def _decoder(decompress: Callable[[Any], Any] | None, array: "zarr.Array[Any]", stored: Any, order: Any) -> Decoder:
-    shape, dtype = array.chunks, np.dtype(array.dtype)
+def _decoder(decompress: Callable[..., Any] | None, array: "zarr.Array[Any]", stored: Any, order: Any) -> Decoder:
+    return _Plain(decompress, array.chunks, np.dtype(array.dtype), stored, order)
 
-    def decode(data: Any) -> NDArray[Any]:
-        flat = np.frombuffer(data if decompress is None else decompress(data), dtype=stored)
-        return flat.reshape(shape, order=order).astype(dtype, copy=False)
 
-    return decode
+class _Plain:
+    """See :class:`Decoder`."""
+
+    def __init__(
+        self, decompress: Callable[..., Any] | None, shape: tuple[int, ...], dtype: Any, stored: Any, order: Any
+    ) -> None:
+        self._decompress, self._shape, self._dtype, self._stored, self._order = decompress, shape, dtype, stored, order
+        self._nbytes = math.prod(shape) * stored.itemsize
+        self.blosc = isinstance(getattr(decompress, "__self__", None), numcodecs.Blosc)
+
+    def __call__(self, data: Any, memory: NDArray[np.uint8] | None = None) -> NDArray[Any]:
+        if self._decompress is None:
+            values = data
+        elif memory is None or int.from_bytes(data[4:8], "little") != self._nbytes:  # of other sizes the shape tells
+            values = self._decompress(data)
+        else:
+            self._decompress(data, memory)
+            values = memory
+        flat = np.frombuffer(values, dtype=self._stored)
+        return flat.reshape(self._shape, order=self._order).astype(self._dtype, copy=False)
+
+    def memory(self, lease: Lease | None) -> NDArray[np.uint8] | None:
+        return lease.take(self._nbytes) if lease is not None and self.blosc and self._nbytes >= LEAST_NBYTES else None
 
 
 def absent_value(array: "zarr.Array[Any]") -> Any:

@@ -20,6 +20,7 @@ from headrace.objects.zarr_store import remote_store
 from headrace.plain_chunks import Decoder, decoder_of, read_plain
 from headrace.schemas.errors import DamagedChunkError, ReadError, SourceError, describe
 from headrace.schemas.grid import AxisGrid, ChunkGrid
+from headrace.scratch import Lease
 from headrace.uncopied import read_block
 
 BASIN_DIM, TIME_DIM = "basin", "time"
@@ -90,7 +91,7 @@ class StoredArray:
         remote = remote_store(self.array)
         return FileFetch(self.uri) if remote is None else remote.fetch(self.object_keys(basins, steps))
 
-    def read(self, basins: slice, steps: slice, fetch: Fetch | None = None) -> NDArray[Any]:
+    def read(self, basins: slice, steps: slice, fetch: Fetch | None = None, lease: Lease | None = None) -> NDArray[Any]:
         """Read raw values of a basin × step block, [S, T] whatever the stored order; absent chunks give fill values.
 
         Parameters
@@ -99,6 +100,8 @@ class StoredArray:
             The block.
         fetch
             Its stored objects, or None to fetch them now.
+        lease
+            Gives memory for a large chunk: the values then hold until it is given back.
 
         Raises
         ------
@@ -110,9 +113,8 @@ class StoredArray:
         fetch = self.fetch(basins, steps) if fetch is None else fetch
         try:
             if self.decoder is not None:
-                return read_plain(
-                    self.array, self.grid, self._decoded(basins, steps, fetch, self.decoder), basins, steps
-                )
+                chunks = self._decoded(basins, steps, fetch, self.decoder, self.decoder.memory(lease))
+                return read_plain(self.array, self.grid, chunks, basins, steps)
             for key in self.object_keys(basins, steps):
                 self._check_length(*(fetch.head(key) or (None, 0)))
             with fetch.serving():
@@ -132,25 +134,20 @@ class StoredArray:
         return block.T if self.grid.time_first else block
 
     def _decoded(
-        self, basins: slice, steps: slice, fetch: Fetch, decoder: Decoder
+        self, basins: slice, steps: slice, fetch: Fetch, decoder: Decoder, memory: NDArray[np.uint8] | None
     ) -> Iterator[tuple[int, int, NDArray[Any] | None]]:
+        """Yield decoded chunks; one that lies in ``memory`` is overwritten by the next."""
         for b in self.grid.basin.chunks_of(basins.start, basins.stop):
             for t in self.grid.time.chunks_of(steps.start, steps.stop):
                 data = fetch.data(self.object_key(b, t))
-                self._check_length(data, 0 if data is None else len(data))
-                yield b, t, None if data is None else decoder(data)
+                if decoder.blosc:
+                    _check_length(data, 0 if data is None else len(data))
+                yield b, t, None if data is None else decoder(data, memory)
 
     def _check_length(self, head: Data | None, nbytes: int) -> None:
-        """Refuse a cut object that decodes all the same: an empty shard is fill, and Blosc reads on beyond the end."""
         sharded = self.array.shards is not None
-        if head is None or not (sharded or any("Blosc" in type(c).__name__ for c in self.array.compressors[-1:])):
-            return
-        if nbytes < HEAD_NBYTES:
-            msg = f"{nbytes} bytes stored, too few for any chunk"
-            raise EOFError(msg)
-        if not sharded and nbytes != (whole := int.from_bytes(head[12:16], "little")):
-            msg = f"{nbytes} bytes stored of {whole}"
-            raise EOFError(msg)
+        if sharded or any("Blosc" in type(c).__name__ for c in self.array.compressors[-1:]):
+            _check_length(head, nbytes, sharded=sharded)
 
     def _unreadable(self, what: str, basins: slice, steps: slice, error: Exception, fix: str, fetch: Fetch) -> str:
         chunks = [(key, fetch.stat(key)) for key in self.object_keys(basins, steps)]
@@ -177,6 +174,18 @@ def stat_object(array: "zarr.Array[Any]", uri: str, name: str, key: str) -> Obje
     """
     remote = remote_store(array)
     return stat_file(f"{uri}/{key}") if remote is None else remote.listing(name).get(key)
+
+
+def _check_length(head: Data | None, nbytes: int, *, sharded: bool = False) -> None:
+    """Refuse a cut object that decodes all the same: an empty shard is fill, and Blosc reads on beyond the end."""
+    if head is None:
+        return
+    if nbytes < HEAD_NBYTES:
+        msg = f"{nbytes} bytes stored, too few for any chunk"
+        raise EOFError(msg)
+    if not sharded and nbytes != (whole := int.from_bytes(head[12:16], "little")):
+        msg = f"{nbytes} bytes stored of {whole}"
+        raise EOFError(msg)
 
 
 def _is_fault(error: Exception) -> bool:

@@ -14,17 +14,24 @@ from headrace.indexer.units import ScanUnit
 from headrace.objects.fetch import Fetch
 from headrace.schemas.config import BadChunkPolicy
 from headrace.schemas.storage_config import StorageConfig
+from headrace.scratch import Lease
 
 _MARK = "HEADRACE_TEST_SLOW_BUILD"
 
 
-def _slow(unit: ScanUnit, policy: BadChunkPolicy, storage: StorageConfig, fetch: Fetch | None = None) -> UnitResult:
+def _slow(
+    unit: ScanUnit,
+    policy: BadChunkPolicy,
+    storage: StorageConfig,
+    fetch: Fetch | None = None,
+    lease: Lease | None = None,
+) -> UnitResult:
     """Note process and unit, wait, scan."""
     log, seconds = os.environ[_MARK].split("|")
     with Path(log).open("a") as file:
         file.write(f"{os.getpid()} {unit.key}\n")
     time.sleep(float(seconds))
-    return scan_unit(unit, policy, storage, fetch)
+    return scan_unit(unit, policy, storage, fetch, lease)
 
 
 def _main() -> None:

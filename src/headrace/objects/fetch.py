@@ -24,6 +24,11 @@ held_objects: ContextVar["Mapping[str, Future[StoredObject | None]] | None"] = C
 class Fetch(Protocol):
     """The stored objects of a block; raises ReadError where one can be neither had nor proven absent."""
 
+    @property
+    def may_change(self) -> bool:
+        """Whether an object may become another one between :meth:`stat` and :meth:`data`; what was received cannot."""
+        ...
+
     def stat(self, key: str) -> ObjectStat | None:
         """Return size and fingerprint: of a file as it is now, of an object as it was received; None: absent."""
         ...
@@ -47,6 +52,8 @@ class Fetch(Protocol):
 
 class FileFetch:
     """Files below a folder; nothing is fetched ahead."""
+
+    may_change = True
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -81,6 +88,8 @@ class FileFetch:
 
 class ObjectFetch:
     """Objects of a bucket, under way or received."""
+
+    may_change = False
 
     def __init__(self, objects: Mapping[str, "Future[StoredObject | None]"]) -> None:
         self._objects = dict(objects)
