@@ -106,7 +106,7 @@ def some_windows(index: Index, spec: ServeSpec) -> Windows:
     """Return the windows of a request; raise :class:`ConfigError` where there is none."""
     windows = load_windows(index, spec)
     if windows.total == 0:
-        raise ConfigError(_no_window(spec.split, index))
+        raise ConfigError(_no_window(spec, index))
     return windows
 
 
@@ -139,11 +139,14 @@ def _static_of_slots(rows: Sequence[NDArray[np.float32]], layout: Layout, width:
     return out
 
 
-def _no_window(split: str, index: Index) -> str:
+def _no_window(spec: ServeSpec, index: Index) -> str:
+    split = spec.split
     return describe(
         f"split {split} has no window",
         where=str(index.path),
         expected="at least one window of the given data sets and basins",
         got="none",
-        fix="see why with: headrace inspect DIR dropped; then widen the period or shorten the window",
+        fix=f"see why with: headrace inspect {index.path} dropped; then widen the period or shorten the window"
+        if any(index.config.datasets[name].period(split) for name in spec.dataset_ids)
+        else f"no data set has a period for it: set t_range_{split} and build the index again",
     )

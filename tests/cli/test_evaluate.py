@@ -132,6 +132,7 @@ def test_a_split_without_period_is_said(project):
     outcome = run_headrace("evaluate", "run", "--split", "valid")
     assert outcome.code == 2
     assert "valid has no window" in outcome.err
+    assert "set t_range_valid and build the index again" in outcome.err
 
 
 def test_a_store_changed_since_the_index_is_stale(run, project):
