@@ -2,7 +2,7 @@
 
     python benchmarks/rivals/report.py docs/benchmarks/rows.jsonl --out docs/benchmarks/rivals.md
 
-Of rows that were measured more than once the last one counts.
+Of rows that were measured more than once the last one counts; a row of another run than the bare gather's says so.
 """
 
 import argparse
@@ -70,13 +70,18 @@ def _store_section(store: str, rows: Sequence[Row]) -> list[str]:
         "| peak memory without workers, GiB |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    lines += [_line(row, ours) for row in rows]
+    lines += [_line(row, ours, "" if _run(row) == _run(first) else f" *({_run(row)})*") for row in rows]
     return [*lines, "", *_weakest(rows, ours)]
 
 
-def _line(row: Row, ours: float | None) -> str:
+def _run(row: Row) -> str:
+    """Return what tells rows of one run from those of another."""
+    return f"commit {row['commit']}, {row['limits']['seconds']:g} s"
+
+
+def _line(row: Row, ours: float | None, other_run: str) -> str:
     settings = ", ".join(f"{name} {value}" for name, value in row["settings"].items())
-    head = f"| {row['side']} | {row['role']}: {settings} |"
+    head = f"| {row['side']} | {row['role']}: {settings}{other_run} |"
     rates = row["windows_per_second"]
     if not rates:
         return f"{head} none: {row['error']} | | | | | |"
