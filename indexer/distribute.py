@@ -20,6 +20,7 @@ from headrace.indexer.read_unit import fetch_unit, scan_unit
 from headrace.indexer.units import ScanUnit
 from headrace.objects import is_remote, open_folder
 from headrace.objects.counts import Share, add_shares, request_counts, share_since
+from headrace.objects.limits import give_up_requests
 from headrace.schemas.config import BadChunkPolicy
 from headrace.schemas.errors import HeadraceError, SourceError, describe
 from headrace.schemas.storage_config import StorageConfig
@@ -129,9 +130,13 @@ def run_tasks(tasks: Sequence[ScanTask], workers: Workers, progress: Progress, *
         progress.start(num_units=num_units, num_kept=num_kept, nbytes=sum(t.nbytes for t in tasks))
         shares: list[Share] = []
         stack.callback(add_shares, shares)
-        for done in _results(client, tasks):
-            shares.append(done.share)
-            progress.advance(num_units=done.num_units, nbytes=done.nbytes)
+        try:
+            for done in _results(client, tasks):
+                shares.append(done.share)
+                progress.advance(num_units=done.num_units, nbytes=done.nbytes)
+        except BaseException:
+            give_up_requests()  # threads of the tasks under way would wait for a silent server
+            raise
 
 
 def _results(client: Client, tasks: Sequence[ScanTask]) -> Iterator[Done]:

@@ -62,6 +62,8 @@ class RowFiller:
         self._piece_nbytes = _RAW_NBYTES // (2 * num_readers)
         self._scratch = Scratch()
         self.raw = RawReader()
+        self._fetching: set[Fetch] = set()
+        self._given_up = False
 
     def fill(self, group: ReadGroup, rows: Rows, where: Placement) -> None:
         """Read what a group holds of the steps to be placed, and place it; raises as :meth:`RawReader.read`."""
@@ -82,7 +84,13 @@ class RowFiller:
                 del fetches[: len(arrays)]
         finally:
             for fetch in fetches:
-                fetch.drop()
+                self._drop(fetch)
+
+    def give_up(self) -> None:
+        """Fail whatever waits for a bucket in other threads, now and later; what is on a disk is read on."""
+        self._given_up = True
+        for fetch in list(self._fetching):
+            fetch.give_up()
 
     def verify(self, group: ReadGroup, where: Placement) -> None:
         """Compare the chunks behind rows that need not be read with the index; raises as :meth:`RawReader.check`."""
@@ -99,7 +107,16 @@ class RowFiller:
                 self._fill_lacking(opened, rows, stretches_of(where, slots, 0, np.iinfo(np.int64).max, None))
 
     def _fetch(self, opened: OpenDataset, pieces: Iterable[ReadGroup]) -> list[Fetch]:
-        return [self.raw.fetch(opened, v, piece) for piece in pieces for v in piece.variables]
+        found = [self.raw.fetch(opened, v, piece) for piece in pieces for v in piece.variables]
+        self._fetching.update(found)
+        if self._given_up:
+            for fetch in found:
+                fetch.give_up()
+        return found
+
+    def _drop(self, fetch: Fetch) -> None:
+        self._fetching.discard(fetch)
+        fetch.drop()
 
     def _fill_piece(
         self,
@@ -113,7 +130,7 @@ class RowFiller:
         raw = []
         for v, fetch in zip(piece.variables, fetches, strict=True):
             raw.append(self.raw.read(opened, v, piece, fetch, lease))
-            fetch.drop()
+            self._drop(fetch)
         basins = self._layout.basin[piece.slots]
         lines = opened.source.store_rows[basins] - piece.basin_start
         height = max(_BLOCK_VALUES // max(piece.step_stop - piece.step_start, 1), 1)

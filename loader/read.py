@@ -142,6 +142,10 @@ class GroupReader:
             return False
         return True
 
+    def give_up(self) -> None:
+        """Fail reads that wait for a bucket, which may be silent for long."""
+        self._filler.give_up()
+
     def idle(self, timeout: float | None) -> bool:
         """Wait until no read is under way; False when some still is after ``timeout`` seconds."""
         with self._lock:

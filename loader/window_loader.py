@@ -249,6 +249,7 @@ class WindowLoader(ServedSplit):
             return
         self._transfer.close()
         engine.readers.shutdown(wait=False, cancel_futures=True)
+        engine.reader.give_up()
         if engine.reader.idle(self.timeout):
             engine.readers.shutdown(wait=True)
         else:

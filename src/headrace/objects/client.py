@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
@@ -25,7 +24,6 @@ from headrace.schemas.storage_config import StorageConfig
 T = TypeVar("T")
 _ABSENT_WITHOUT_DOCUMENT = ("HEAD", "DELETE")
 """Requests to which a bare "not found" is an answer: to a GET an object store sends a document, a gateway does not."""
-_LOOK_SECONDS = 0.5
 
 
 @lru_cache(maxsize=64)
@@ -200,10 +198,8 @@ class S3Client:
 
     def _wait(self, seconds: float) -> None:
         """Pause before the next try; raises RuntimeError once the interpreter ends, which waits for its threads."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, _LOOK_SECONDS))
-            request_pool(self.storage).submit(int)
+        if request_pool(self.storage).ended.wait(seconds):
+            raise RuntimeError("no request can be sent: the process ends")
 
     def _note(self, fault: Fault) -> None:
         counter.add(retries=1, throttles=fault.kind is Kind.THROTTLED)

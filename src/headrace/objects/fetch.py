@@ -12,6 +12,7 @@ from typing import Protocol
 
 from headrace.objects.bucket import StoredObject
 from headrace.objects.local import stat_file
+from headrace.objects.request_threads import give_up
 from headrace.objects.stat import ObjectStat
 
 Data = bytes | memoryview
@@ -49,6 +50,10 @@ class Fetch(Protocol):
         """Let go of what was fetched, and ask for no more."""
         ...
 
+    def give_up(self) -> None:
+        """Let whoever waits in another thread wait no longer: RuntimeError or CancelledError there."""
+        ...
+
 
 class FileFetch:
     """Files below a folder; nothing is fetched ahead."""
@@ -84,6 +89,9 @@ class FileFetch:
 
     def drop(self) -> None:
         """Nothing is held."""
+
+    def give_up(self) -> None:
+        """Nobody waits."""
 
 
 class ObjectFetch:
@@ -123,3 +131,8 @@ class ObjectFetch:
         for future in self._objects.values():
             future.cancel()
         self._objects = {}
+
+    def give_up(self) -> None:
+        """Leave requests under way to themselves."""
+        for future in list(self._objects.values()):
+            give_up(future)

@@ -6,9 +6,9 @@ one connection, and as many may be idle. All clients of a process with the same 
 
 import os
 import resource
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
+from headrace.objects.request_threads import RequestThreads, end_all
 from headrace.schemas.storage_config import StorageConfig
 
 
@@ -24,11 +24,17 @@ def concurrency(storage: StorageConfig) -> int:
     return min(storage.concurrency, max(1, (soft - held) // 2))
 
 
-def request_pool(storage: StorageConfig) -> ThreadPoolExecutor:
+def request_pool(storage: StorageConfig) -> RequestThreads:
     """Return the threads that send this process's requests; as many as may be under way at once."""
     return _pool(storage.concurrency, storage, os.getpid())
 
 
+def give_up_requests() -> None:
+    """Let no thread of this process wait for requests that were made before; a moment is left to those under way."""
+    end_all()
+    _pool.cache_clear()
+
+
 @lru_cache(maxsize=4)
-def _pool(wanted: int, storage: StorageConfig, process: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=concurrency(storage), thread_name_prefix="s3-request")
+def _pool(wanted: int, storage: StorageConfig, process: int) -> RequestThreads:
+    return RequestThreads(concurrency(storage))

@@ -1,0 +1,77 @@
+"""Who leaves does not wait for a server that answered once and is silent now: loaders, builds, whole processes."""
+
+import subprocess
+import sys
+import time
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+
+import pytest
+
+import headrace
+from build_here import build_here
+from fault_rules import Rule
+from headrace.objects.client import client_for
+from headrace.objects.limits import give_up_requests, request_pool
+from headrace.schemas.errors import StorageError
+
+CHUNK = r"zarr/(rain|warmth|flow)/(c/\d/\d|\d\.\d)$"
+LEAVE = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from headrace.objects.client import client_for
+from headrace.schemas.storage_config import StorageConfig
+
+client = client_for(sys.argv[1], StorageConfig(endpoint_url=sys.argv[2], concurrency=4, timeout_seconds=90))
+print(client.get("first"))
+asked = [client.submit(f"silent-{i}") for i in range(40)]
+waiting = ThreadPoolExecutor(2)
+[waiting.submit(future.result) for future in asked[:8]]
+raise KeyboardInterrupt
+"""
+
+
+def test_a_process_ends(bucket, proxy):
+    proxy.use(Rule(fault="silent", key="silent", seconds=90))
+    command = [sys.executable, "-c", LEAVE, bucket.name, proxy.url]
+    ended = subprocess.run(command, timeout=60, capture_output=True, text=True, check=False)
+    assert ended.stdout.strip() == "None", ended.stderr
+    assert ended.stderr.strip().endswith("KeyboardInterrupt")
+
+
+def test_a_loader_is_closed(cloud, proxy, tmp_path):
+    index = build_here(cloud.reached(timeout_seconds=90.0).config, tmp_path / "index")
+    proxy.use(Rule(fault="silent", key=CHUNK, seconds=90))
+    with headrace.open_index(index) as opened, ThreadPoolExecutor(1) as thread:
+        loader = headrace.WindowLoader(opened, "train", batch_size=64)
+        reading = thread.submit(list, loader)
+        while not proxy.exchanges:
+            time.sleep(0.01)
+        loader.close()
+        assert reading.exception() is not None
+
+
+def test_a_build_ends_with_its_error_and_the_next_one_goes_well(cloud, proxy, tmp_path):
+    patient = cloud.reached(timeout_seconds=90.0).config
+    proxy.use(Rule(fault="denied", key=r"/flow/(c/)?\d"), Rule(fault="silent", key=CHUNK, seconds=90))
+    with pytest.raises(StorageError, match="AccessDenied"):
+        build_here(patient, tmp_path / "index")
+    proxy.use()
+    build_here(patient, tmp_path / "index")
+
+
+def test_what_was_given_up_fails_and_what_comes_after_does_not(bucket, proxy):
+    (bucket.path / "chunk").write_bytes(b"1234")
+    storage = bucket.server.storage(endpoint_url=proxy.url, concurrency=2, timeout_seconds=90.0)
+    client = client_for(bucket.name, storage)
+    assert client.get("chunk").data == b"1234"
+    proxy.use(Rule(fault="silent", key="silent", seconds=90))
+    asked = [client.submit(f"silent-{i}") for i in range(6)]
+    old = request_pool(storage)
+    give_up_requests()
+    assert all(isinstance(future.exception(), RuntimeError) for future in asked[:2])
+    for future in asked[2:]:
+        with pytest.raises(CancelledError):
+            future.result()
+    assert client.submit("chunk").result().data == b"1234"
+    with pytest.raises(RuntimeError, match="the process ends"):
+        old.submit(int)
