@@ -39,4 +39,3 @@ class SmallAnswers:
         """Keep none."""
         self._tables.clear()
         self._nbytes = 0
-
