@@ -90,14 +90,19 @@ def put_behind(connection: duckdb.DuckDBPyConnection, name: str, file: Path) -> 
         It is no Parquet file.
     """
     try:
-        connection.read_parquet(str(file)).create_view(name)
+        connection.execute(f"CREATE VIEW {name} AS FROM read_parquet({quoted(file)})")
     except duckdb.Error as error:
         raise IndexFormatError(damaged(str(file), error)) from error
 
 
+def quoted(file: Path) -> str:
+    """Return a path as a text of SQL."""
+    return f"'{str(file).replace(chr(39), 2 * chr(39))}'"
+
+
 def lock(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:
     """Leave a connection nothing of the disk but the tables (and room to sort in), for good."""
-    listed = ", ".join(f"'{str(file).replace(chr(39), 2 * chr(39))}'" for file in files)
+    listed = ", ".join(map(quoted, files))
     connection.execute(f"SET allowed_paths = [{listed}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")

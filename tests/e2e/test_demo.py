@@ -1,15 +1,15 @@
 """`headrace demo`, as a user runs it first: its model beats the season, and what it leaves behind is all there."""
 
+import contextlib
 import csv
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from command_line import run_headrace
 from headrace.demo import run as demo_run
+from undrawn import undrawn
 
 pytestmark = [pytest.mark.slow, pytest.mark.e2e]
 
@@ -20,18 +20,18 @@ LEAST_NSE, LEAST_GAIN = 0.5, 0.3
 def demo(tmp_path_factory):
     """A working directory in which the demo has run, and how it ended."""
     place = tmp_path_factory.mktemp("demo")
-    command = [sys.executable, "-m", "headrace", "demo"]
-    return place, subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    with contextlib.chdir(place):
+        return place, run_headrace("demo")
 
 
 def test_demo_teaches_a_model_more_than_the_season(demo, monkeypatch):
     place, done = demo
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     folder = place / "headrace-demo"
     evaluation = folder / "run" / "evaluation" / "test"
     with (evaluation / "metrics.csv").open(newline="") as file:
         nse = {row["dataset_id"]: float(row["nse"]) for row in csv.DictReader(file) if row["scope"] == "dataset"}
-    rows = [line.strip("│").split("│") for line in done.stdout.splitlines() if line.startswith("│")]
+    rows = [line.strip("│").split("│") for line in done.out.splitlines() if line.startswith("│")]
     printed = {row[0].strip(): [cell.strip() for cell in row] for row in rows}
     for name in ("alpine", "lowland"):
         climatology = float(printed[name][4])
@@ -49,7 +49,7 @@ def test_demo_teaches_a_model_more_than_the_season(demo, monkeypatch):
         folder / "index-report.html",
     ]
     assert all(path.exists() for path in left)
-    assert "epoch 5/5" in done.stderr
+    assert "epoch 5/5" in done.err
     report = (folder / "run-report.html").read_text(encoding="utf-8")
     assert "22 basins between" in report
     assert "Best: " in report
@@ -57,10 +57,10 @@ def test_demo_teaches_a_model_more_than_the_season(demo, monkeypatch):
     # The commands it names work as they stand.
     monkeypatch.chdir(place)
     index = folder.name + "/index"
-    assert f"headrace inspect {index} gaps" in done.stdout
+    assert f"headrace inspect {index} gaps" in done.out
     inspected = run_headrace("inspect", index, "gaps")
     assert inspected.code == 0, inspected.err
-    query = done.stdout.partition(f'headrace sql {index} "')[2].partition('"')[0]
+    query = done.out.partition(f'headrace sql {index} "')[2].partition('"')[0]
     assert "alpine" in run_headrace("sql", index, query).out
 
 
@@ -75,7 +75,8 @@ def test_it_runs_again_in_its_own_folder_with_other_data(demo, monkeypatch):
     monkeypatch.setattr(demo_run, "LEAST_NSE", -np.inf)
     monkeypatch.setattr(demo_run, "LEAST_GAIN", -np.inf)
     monkeypatch.chdir(place)
-    done = run_headrace("demo", "--seed", "1")
+    with undrawn():
+        done = run_headrace("demo", "--seed", "1")
     assert done.code == 0, done.err
     assert "epoch 1/1" in done.err
     assert len((folder / "run" / "metrics.csv").read_text().splitlines()) == 2

@@ -80,7 +80,7 @@ def parts(out: Path) -> set[str]:
 
 @pytest.mark.parametrize(("workers", "moments"), [(0, (1, 14)), (2, (6,))])
 def test_client_killed_again_and_again_loses_only_what_was_in_flight(settings, tmp_path, undisturbed, workers, moments):
-    """F4: kill -9 early, halfway and late, then the same command."""
+    """F4: kill -9 early, halfway and late, then the command in threads; with processes to its end: the test below."""
     options = ("--workers", str(workers)) if workers else ()
     for count in moments:
         build = Build(settings, tmp_path, *options)
@@ -90,7 +90,7 @@ def test_client_killed_again_and_again_loses_only_what_was_in_flight(settings, t
         assert not (build.out / "manifest.json").exists()
     kept = finished_keys(build.out)
     before = Counter(key for _, key in build.scanned())
-    again = Build(settings, tmp_path, *options, seconds=0)
+    again = Build(settings, tmp_path, seconds=0)
     assert again.finish()[0] == 0
     after = Counter(key for _, key in again.scanned())
     assert {key for key in after if after[key] > before[key]} == set(after) - kept

@@ -38,7 +38,7 @@ def cases(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(case=cases())
 def test_tables_equal_slow_answers_on_random_layouts(case):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:

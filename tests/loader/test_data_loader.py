@@ -37,7 +37,7 @@ def served_by_threads(index: headrace.Index) -> dict[tuple[int, int, int], bytes
 @pytest.fixture(scope="module", autouse=True)
 def _fork_server_has_imported_the_loader() -> None:
     """Workers are then forked from a process that has all imports and has done nothing yet: seconds saved for each."""
-    multiprocessing.set_forkserver_preload(["headrace.loader"])
+    multiprocessing.set_forkserver_preload(["headrace.loader.dataset"])
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,9 @@ print("served", loader.plan().num_rounds)
 """
 
 
-@pytest.mark.parametrize(("end", "code"), [("", 0), ("raise ValueError('a bug of the user')", 1)])
-@pytest.mark.parametrize("budget", ["1GiB", 1500])
+@pytest.mark.parametrize(
+    ("end", "code", "budget"), [("", 0, 1500), ("raise ValueError('a bug of the user')", 1, "1GiB")]
+)
 def test_an_open_iterator_does_not_keep_the_process(joint: Joint, end: str, code: int, budget: str | int) -> None:
     """Field case E14: a plain script without a main guard, since no process is started."""
     script = SCRIPT.format(index=str(joint.index), budget=budget, end=end)
