@@ -171,12 +171,12 @@ def test_the_table_of_the_page_is_what_the_presets_say():
 
 def test_the_commands_and_files_of_the_page_work(hydro):
     commands = [shlex.split(line)[1:] for line in re.findall(r"^    (headrace .*)$", PAGE, flags=re.MULTILINE)]
-    assert [command[0] for command in commands] == ["build-index", "bench", "train", "train", "train"]
-    for command in commands[:4]:
+    assert [command[0] for command in commands] == ["check", "build-index", "bench", "train", "train", "train"]
+    for command in commands[:5]:
         more = (*SHORT, *SHORT_WINDOWS) if command[0] == "train" else ()
         outcome = run_headrace(*command, *more)
         assert outcome.code == 0, (command, outcome.err)
-    assert run_headrace(*commands[4][:3]).code == 2
+    assert run_headrace(*commands[5][:3]).code == 2
     settings, configuration = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
     Path("hydro_setting.yml").write_text(settings, encoding="utf-8")
     assert read_hydro_setting(Path("hydro_setting.yml")).store_folder("cloud") == "s3://hydro-data/zarr"
