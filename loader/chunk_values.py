@@ -1,4 +1,4 @@
-"""Raw values → normalised values of one variable. Legend: S basins, T steps."""
+"""Raw values → canonical and normalised values of one variable. Legend: S basins, T steps."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,15 +8,10 @@ from headrace.loader.normalize import Scaling
 from headrace.loader.read_plan import OpenDataset
 
 
-def normalised(
-    opened: OpenDataset,
-    v: int,
-    raw: NDArray[np.generic],
-    lost: list[slice],
-    basins: NDArray[np.int32],
-    scaling: Scaling,
+def canonical(
+    opened: OpenDataset, v: int, raw: NDArray[np.generic], lost: list[slice], basins: NDArray[np.int32]
 ) -> NDArray[np.float32]:
-    """Decode and scale raw values; NaN is missing.
+    """Decode raw values; NaN is missing.
 
     Parameters
     ----------
@@ -28,8 +23,6 @@ def normalised(
         Step ranges that hold nothing but missing values.
     basins
         int32 [S], basin numbers.
-    scaling
-        Of the data set's inputs or targets, as the variable is.
 
     Returns
     -------
@@ -42,7 +35,20 @@ def normalised(
     block = decode(raw, rule, area=area)
     for steps in lost:
         block[:, steps] = np.nan
-    column = opened.columns[v]
-    block -= scaling.mean[basins, column][:, None]
-    block /= scaling.std[basins, column][:, None]
+    return block
+
+
+def normalised(
+    opened: OpenDataset,
+    v: int,
+    raw: NDArray[np.generic],
+    lost: list[slice],
+    basins: NDArray[np.int32],
+    scaling: Scaling,
+) -> NDArray[np.float32]:
+    """Return what :func:`canonical` does, scaled as the data set's inputs or targets are."""
+    block = canonical(opened, v, raw, lost, basins)
+    mean, std = scaling.of(basins, opened.columns[v])
+    block -= mean[:, None]
+    block /= std[:, None]
     return block

@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.loader.chunk_values import normalised
+from headrace.loader.chunk_values import canonical
+from headrace.loader.lay import lay
 from headrace.loader.layout import Layout
 from headrace.loader.memory_gate import MemoryGate
 from headrace.loader.normalize import Scaling
@@ -134,34 +135,45 @@ class RowFiller:
         basins = self._layout.basin[piece.slots]
         lines = opened.source.store_rows[basins] - piece.basin_start
         height = max(_BLOCK_VALUES // max(piece.step_stop - piece.step_start, 1), 1)
-        for first in range(0, piece.slots.size, height):
+        every = stretches_of(where, piece.slots, piece.step_start, piece.step_stop, opened.source.time_order)
+        self._fill_lacking(opened, rows, every)
+        cuts = np.searchsorted([line for line, _, _ in every], np.arange(0, piece.slots.size + height, height)).tolist()
+        for number, first in enumerate(range(0, piece.slots.size, height)):
             part = slice(first, first + height)
-            stretches = stretches_of(
-                where, piece.slots[part], piece.step_start, piece.step_stop, opened.source.time_order
-            )
-            self._fill_lacking(opened, rows, stretches)
+            stretches = [(line - first, to, columns) for line, to, columns in every[cuts[number] : cuts[number + 1]]]
             span = slice(int(lines[part][0]), int(lines[part][-1]) + 1)
             for v, (values, lost) in zip(piece.variables, raw, strict=True):
                 picked = values[span]
                 if picked.shape[0] != basins[part].size:
                     picked = picked[lines[part] - span.start]
+                block = canonical(opened, v, picked, lost, basins[part])
                 scaling = self._scaling[opened.variables[v].role][piece.dataset]
-                block = normalised(opened, v, picked, lost, basins[part], scaling)
-                self._place(opened, v, block, stretches, rows)
+                self._place(opened, v, block, scaling.of(basins[part], opened.columns[v]), stretches, rows)
 
     def _place(
-        self, opened: OpenDataset, v: int, block: NDArray[np.float32], stretches: Iterable[Stretch], rows: Rows
+        self,
+        opened: OpenDataset,
+        v: int,
+        block: NDArray[np.float32],
+        scales: tuple[NDArray[np.float32], NDArray[np.float32]],
+        stretches: Iterable[Stretch],
+        rows: Rows,
     ) -> None:
-        """Copy a block to its rows; missing inputs become 0 there, and 1 in their mask."""
+        """Scale a block into its rows; missing inputs become 0 there, and 1 in their mask."""
         is_input, column = opened.variables[v].role == "input", opened.columns[v]
-        gone = np.isnan(block) if is_input else None
-        if gone is not None:
-            np.copyto(block, np.float32(0), where=gone)
-        out = rows.x if is_input else rows.y
+        out, missing = (rows.x, np.float32(0)) if is_input else (rows.y, np.float32(np.nan))
+        mask = len(opened.source.inputs) + column if is_input and self._with_masks else None
+        mean, std = scales
         for line, to, columns in stretches:
-            out[to, column] = block[line, columns]
-            if gone is not None and self._with_masks:
-                out[to, len(opened.source.inputs) + column] = gone[line, columns]
+            values = block[line, columns]
+            if isinstance(to, slice):
+                lay(values, mean[line], std[line], out[to], column=column, missing=missing, mask=mask)
+                continue
+            laid = np.empty((values.size, 2), np.float32)
+            lay(values, mean[line], std[line], laid, column=0, missing=missing, mask=1)
+            out[to, column] = laid[:, 0]
+            if mask is not None:
+                out[to, mask] = laid[:, 1]
 
     def _fill_lacking(self, opened: OpenDataset, rows: Rows, stretches: Iterable[Stretch]) -> None:
         """Write the constant columns of what a data set lacks."""

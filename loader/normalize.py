@@ -34,6 +34,10 @@ class Scaling:
     mean: NDArray[np.float32]
     std: NDArray[np.float32]
 
+    def of(self, basins: NDArray[np.int32], column: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return mean and std of one variable for basins, float32 [S] each."""
+        return self.mean[basins, column], self.std[basins, column]
+
 
 def scales_of(
     scalings: Sequence[Scaling], dataset: NDArray[np.int32], basin: NDArray[np.int32]

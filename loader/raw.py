@@ -54,11 +54,11 @@ class RawReader:
         time_chunks = array.grid.time.chunks_of(piece.step_start, piece.step_stop)
         lost: list[slice] = []
         broken = False
-        for time_chunk in time_chunks:
-            state, nbytes = self._compare(opened, v, basin_chunk, time_chunk, fetch.stat)
-            with self._lock:
-                self.chunks_read += nbytes is not None
-                self.bytes_read += nbytes or 0
+        found = self._compare(opened, v, basin_chunk, time_chunks, fetch.stat)
+        with self._lock:
+            self.chunks_read += sum(nbytes is not None for _, nbytes in found)
+            self.bytes_read += sum(nbytes or 0 for _, nbytes in found)
+        for time_chunk, (state, _) in zip(time_chunks, found, strict=True):
             if state == "error" or (
                 state == "absent" and variable.rule is not None and variable.rule.absent_is_missing
             ):
@@ -74,27 +74,35 @@ class RawReader:
                 columns = _columns(array, piece, time_chunk)
                 if columns not in lost:
                     values[:, columns] = array.read(rows, slice(*array.grid.time.bounds(time_chunk)), fetch)
-        if fetch.may_change:
-            for time_chunk in time_chunks:  # one that was rewritten meanwhile may be half old and half new
-                self._compare(opened, v, basin_chunk, time_chunk, fetch.stat)
+        if fetch.may_change:  # one that was rewritten meanwhile may be half old and half new
+            self._compare(opened, v, basin_chunk, time_chunks, fetch.stat)
         return values, lost
 
     def check(self, opened: OpenDataset, v: int, basin_chunk: int, time_chunk: int) -> None:
         """Compare a stored object that is not read with what the scan saw; raises as :meth:`read`."""
         array = opened.arrays[v]
-        self._compare(opened, v, basin_chunk, time_chunk, lambda _: array.stat(basin_chunk, time_chunk))
+        one = range(time_chunk, time_chunk + 1)
+        self._compare(opened, v, basin_chunk, one, lambda _: array.stat(basin_chunk, time_chunk))
 
     def _compare(
-        self, opened: OpenDataset, v: int, basin_chunk: int, time_chunk: int, look: Callable[[str], ObjectStat | None]
-    ) -> tuple[str, int | None]:
-        """Look at a stored object; return its state and its size, None where there is none."""
+        self,
+        opened: OpenDataset,
+        v: int,
+        basin_chunk: int,
+        time_chunks: range,
+        look: Callable[[str], ObjectStat | None],
+    ) -> list[tuple[str, int | None]]:
+        """Look at stored objects; return the state of each and its size, None where there is none."""
         array, variable = opened.arrays[v], opened.variables[v]
-        facts = opened.source.chunks[variable.name].look_up(basin_chunk, time_chunk)
-        stat = look(array.object_key(basin_chunk, time_chunk))
-        now = "" if stat is None else stat.fingerprint
-        if facts is None or facts[1] != now:
-            raise StaleIndexError(_changed(opened, array, basin_chunk, time_chunk, facts, now))
-        return facts[0], None if stat is None else stat.nbytes
+        seen = opened.source.chunks[variable.name].look_up_all(basin_chunk, time_chunks)
+        found = []
+        for time_chunk, facts in zip(time_chunks, seen, strict=True):
+            stat = look(array.object_key(basin_chunk, time_chunk))
+            now = "" if stat is None else stat.fingerprint
+            if facts is None or facts[1] != now:
+                raise StaleIndexError(_changed(opened, array, basin_chunk, time_chunk, facts, now))
+            found.append((facts[0], None if stat is None else stat.nbytes))
+        return found
 
 
 def _rows(piece: ReadGroup) -> slice:

@@ -56,8 +56,12 @@ class ChunkFacts:
 
     def look_up(self, basin_chunk: int, time_chunk: int) -> tuple[str, str] | None:
         """Return (state, fingerprint), or None for an object that the scan did not look at."""
-        row = int(self.rows_of(np.array([basin_chunk << 32 | time_chunk]))[0])
-        return None if row < 0 else (self.state[row].decode(), self.fingerprint[row].decode())
+        return self.look_up_all(basin_chunk, range(time_chunk, time_chunk + 1))[0]
+
+    def look_up_all(self, basin_chunk: int, time_chunks: range) -> list[tuple[str, str] | None]:
+        """Return what :meth:`look_up` does, for neighbouring time chunks."""
+        rows = self.rows_of((basin_chunk << 32) + np.arange(time_chunks.start, time_chunks.stop)).tolist()
+        return [None if row < 0 else (self.state[row].decode(), self.fingerprint[row].decode()) for row in rows]
 
     def rows_of(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the row of every key; -1 for objects that the scan did not look at."""
