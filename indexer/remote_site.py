@@ -3,10 +3,12 @@
 A put is whole or not at all, and the manifest is the last one, so nothing half-written is ever taken for an index.
 """
 
+import hashlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +18,7 @@ from headrace.indexer.folder import VIEWS_NAME
 from headrace.indexer.output import written
 from headrace.indexer.parts import settle
 from headrace.indexer.write import write_index
-from headrace.objects import ObjectFolder, open_folder
+from headrace.objects import ObjectFolder, ObjectStat, open_folder
 from headrace.objects.limits import request_pool
 from headrace.schemas.config import Config
 from headrace.schemas.manifest import MANIFEST_NAME, PARTS_FOLDER, IndexManifest
@@ -70,18 +72,38 @@ class RemoteSite:
     def publish(
         self, tables: Mapping[str, Iterable[pa.Table]], views: str, *, config: Config, parts: Sequence[str]
     ) -> IndexManifest:
-        """Write the index here, then send it: what was there is no index from the first table to the manifest."""
+        """Write the index here, then send it: what was there is no index from the first table to the manifest.
+
+        Of an index with the same manifest only files are sent that are not there, or may be others.
+        """
         manifest = write_index(self._local, tables, views, config=config, parts=parts)
         self._claim.check()
-        self._folder.delete(MANIFEST_NAME)
-        small = [entry.path for entry in manifest.tables.values() if entry.nbytes < _LARGE]
-        self._for_each(self._send, [VIEWS_NAME, *small])
-        for entry in manifest.tables.values():
-            if entry.nbytes >= _LARGE:
-                self._send(entry.path)
-        self._claim.check()
-        self._send(MANIFEST_NAME)
+        stands = self._has_same_manifest()
+        if not stands:
+            self._folder.delete(MANIFEST_NAME)
+        sizes = {VIEWS_NAME: 0, **{entry.path: entry.nbytes for entry in manifest.tables.values()}}
+        there = self._folder.stats() if stands else {}
+        wanted = [name for name in sizes if name not in there or not self._is_same(name, there[name])]
+        self._for_each(self._send, [name for name in wanted if sizes[name] < _LARGE])
+        for name in wanted:
+            if sizes[name] >= _LARGE:
+                self._send(name)
+        if not stands:
+            self._claim.check()
+            self._send(MANIFEST_NAME)
         return manifest
+
+    def _has_same_manifest(self) -> bool:
+        try:
+            return self._folder.read(MANIFEST_NAME) == (self._local / MANIFEST_NAME).read_bytes()
+        except FileNotFoundError:
+            return False
+
+    def _is_same(self, name: str, there: ObjectStat) -> bool:
+        """Return whether an object is a file's copy: most servers give the MD5 of what was put in one piece."""
+        with (self._local / name).open("rb") as file:
+            digest = hashlib.file_digest(file, partial(hashlib.md5, usedforsecurity=False))
+            return there.fingerprint.lower() == f"{file.tell()}:{digest.hexdigest()}"
 
     def sweep(self, keep: set[str]) -> None:
         """Remove parts that are not to be kept."""

@@ -21,7 +21,10 @@ from headrace.schemas.tables import TABLES
 def write_index(
     out: Path, tables: Mapping[str, Iterable[pa.Table]], views: str, *, config: Config, parts: Sequence[str]
 ) -> IndexManifest:
-    """Write tables, given as stretches of rows, views and manifest into ``out`` and return the manifest."""
+    """Write tables, given as stretches of rows, views and manifest into ``out`` and return the manifest.
+
+    An index that is there already, byte for byte, is left alone: whoever opens it meanwhile finds it.
+    """
     staged = {name: out / f"{name}.parquet.new.tmp" for name in tables}
     entries = {}
     try:
@@ -34,10 +37,12 @@ def write_index(
                 sha256=_sha256(staged[name]),
             )
     except BaseException:
-        for path in staged.values():
-            path.unlink(missing_ok=True)
+        _remove(staged.values())
         raise
     manifest = IndexManifest(config=config, tables=entries, parts=tuple(sorted(parts)))
+    if _stands(out, manifest, views):
+        _remove(staged.values())
+        return manifest
     (out / MANIFEST_NAME).unlink(missing_ok=True)
     for name, path in staged.items():
         path.replace(out / f"{name}.parquet")
@@ -45,6 +50,22 @@ def write_index(
     write_text(out / MANIFEST_NAME, manifest.to_json())
     _sync_folder(out)
     return manifest
+
+
+def _stands(out: Path, manifest: IndexManifest, views: str) -> bool:
+    """Return whether manifest, views and whole tables are there as they would be written."""
+    texts = {MANIFEST_NAME: manifest.to_json(), VIEWS_NAME: views}
+    try:
+        return all((out / name).read_bytes() == text.encode() for name, text in texts.items()) and all(
+            _sha256(out / entry.path) == entry.sha256 for entry in manifest.tables.values()
+        )
+    except OSError:
+        return False
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

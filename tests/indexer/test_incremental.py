@@ -35,10 +35,13 @@ def rewrite(path, name, box, value):
 def test_second_build_reads_no_chunk(store, tmp_path, monkeypatch):
     settings = config({"a": dataset(store)})
     _, first = build_inline(settings, tmp_path / "i", monkeypatch)
-    before = table_bytes(tmp_path / "i")
+    before, files = table_bytes(tmp_path / "i"), {p.name: p.stat() for p in (tmp_path / "i").iterdir() if p.is_file()}
     report, second = build_inline(settings, tmp_path / "i", monkeypatch)
     assert (len(first.keys), second.keys) == (24, [])
     assert (report.scan.units_scanned, report.scan.units_kept) == (0, 24)
+    assert {p.name: p.stat() for p in (tmp_path / "i").iterdir() if p.is_file()} == files, "nothing is written again"
+    (tmp_path / "i" / "runs.parquet").write_bytes(b"damaged")
+    build_inline(settings, tmp_path / "i", monkeypatch)
     assert table_bytes(tmp_path / "i") == before
 
 

@@ -12,6 +12,7 @@ from headrace.indexer import build as build_module
 from headrace.indexer import build_index, remote_site, units
 from headrace.indexer.distribute import run_task
 from headrace.objects.counts import request_counts
+from headrace.objects.s3_folder import S3Folder
 from headrace.schemas.errors import ConfigError, ReadError, StorageError
 from indexing import build_inline, config, dataset, table_bytes
 from synthetic import write_store
@@ -67,12 +68,21 @@ def test_worker_processes_write_their_parts_with_credentials_of_their_own(settin
     assert table_bytes(there) == table_bytes(tmp_path / "local")
 
 
-def test_second_build_scans_nothing_and_changes_no_byte(settings, out, there, monkeypatch):
+def test_second_build_scans_nothing_and_sends_only_what_is_not_there(settings, out, there, monkeypatch):
+    """Who opens the index meanwhile finds its manifest."""
+    write = S3Folder.write
     build_inline(settings, out, monkeypatch)
     before, kept = table_bytes(there), parts(there)
     report, second = build_inline(settings, f"{out}/", monkeypatch)
     assert (second.keys, report.scan.units_kept) == ([], 16)
     assert (table_bytes(there), parts(there)) == (before, kept)
+    whole = (there / "runs.parquet").read_bytes()
+    (there / "runs.parquet").write_bytes(bytes(len(whole)))
+    sent = []
+    monkeypatch.setattr(S3Folder, "write", lambda folder, name, data: sent.append((name, write(folder, name, data))))
+    build_inline(settings, out, monkeypatch)
+    assert [name for name, _ in sent if not name.startswith("parts/lock")] == ["runs.parquet"]
+    assert (there / "runs.parquet").read_bytes() == whole
 
 
 def test_changed_chunk_costs_one_unit_and_gives_the_bytes_of_a_fresh_build(
@@ -184,11 +194,10 @@ def test_parts_of_data_sets_left_out_are_removed(settings, store, out, there, mo
     assert len(parts(there)) == 4
 
 
-def test_an_unchanged_build_asks_once_for_each_part_and_sends_each_table_once(settings, out, monkeypatch):
+def test_an_unchanged_build_asks_once_for_each_part_and_sends_no_table(settings, out, monkeypatch):
     build_inline(settings, out, monkeypatch)
     before = request_counts()
     build_inline(settings, out, monkeypatch)
     asked = (request_counts() - before).requests
-    num_parts, num_files = 8, 14 + 2
-    lists_and_locks = 12
-    assert num_parts + num_files <= asked <= num_parts + num_files + lists_and_locks
+    num_parts, lists_and_locks = 8, 12
+    assert num_parts < asked <= num_parts + lists_and_locks
