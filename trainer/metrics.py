@@ -111,7 +111,7 @@ class StreamingMetrics:
         series
             What needs whole series, of K · Vy series, basin-major; None leaves these columns empty.
         members
-            bool [K], basins that count; None counts all.
+            bool [K], basins that count; None counts all. A data set without any has no row.
         """
         counted = np.ones(int(self._first_basin[-1]), dtype=bool) if members is None else members
         columns, notes = self._columns(series)
@@ -162,6 +162,8 @@ class StreamingMetrics:
         for group, name in enumerate(names):
             for v, target in enumerate(self._y_names):
                 member = np.flatnonzero(series_group == group * num_targets + v)
+                if scope == "dataset" and not member.size:
+                    continue  # no basin of it counts
                 rows.append(
                     MetricRow(
                         scope=scope,

@@ -8,7 +8,7 @@ from headrace.commands.loaders import open_loader, target_units, time_axes
 from headrace.commands.run_setup import index_of
 from headrace.index_place import IndexPath
 from headrace.loader import Index
-from headrace.schemas.config import Split
+from headrace.schemas.config import Config, Split
 from headrace.schemas.config_io import config_digest, load_config
 from headrace.schemas.errors import ConfigError, describe
 from headrace.trainer.checkpoint import check_loader, load_model
@@ -86,7 +86,7 @@ def run_evaluation(
                 times=time_axes(index, loader.dataset_ids),
                 units=units,
                 precision=evaluation_precision(config.train, model.config, where),
-                members=_basins_of(index, split),
+                members=_basins_of(index, config, split),
                 progress=bar,
                 task=f"evaluation, {split}",
             )
@@ -107,12 +107,14 @@ def _refuse_several_processes() -> None:
         )
 
 
-def _basins_of(index: Index, split: Split) -> dict[str, set[str]]:
-    """Return data set → ids of its basins in a split, with or without windows."""
+def _basins_of(index: Index, config: Config, split: Split) -> dict[str, set[str]]:
+    """Return data set → ids of its basins in a split, with or without windows; none where it has no period for it."""
     found: dict[str, set[str]] = {}
     text = "SELECT dataset_id, basin_id FROM basins WHERE list_contains(string_split(splits, ','), $split)"
     for row in index.sql(text, split=split).to_pylist():
-        found.setdefault(row["dataset_id"], set()).add(row["basin_id"])
+        dataset = config.datasets.get(row["dataset_id"])
+        if dataset is not None and dataset.period(split) is not None:
+            found.setdefault(row["dataset_id"], set()).add(row["basin_id"])
     return found
 
 
