@@ -32,7 +32,7 @@ from headrace.trainer.checkpoint import load_model
 from headrace.trainer.metrics import StreamingMetrics
 
 Row = dict[str, Any]
-SHARES = (0.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
+SHARES = (0.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
 
 
 def main() -> None:

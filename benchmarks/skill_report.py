@@ -29,7 +29,8 @@ One LSTM on all basins of a source, trained with neuralhydrology's `GenericDatas
 periods, variables, windows, model and settings, on the CPU. NSE is the median over basins on test years that neither
 has seen; each training has a seed of its own. Seconds are those of the whole process: imports, data preparation
 (reading NetCDF files and listing windows; building the index), training and evaluation. The NetCDF files for
-neuralhydrology are made beforehand and not counted.
+neuralhydrology are made beforehand and not counted. Sections that say so were run with `--constant-rate` and
+`--no-clipping`.
 
 ![test NSE of every training]({picture})
 """
@@ -82,7 +83,7 @@ def by_case(rows: Sequence[Row]) -> dict[str, list[Row]]:
     last: dict[str, dict[tuple[Any, ...], Row]] = {}
     for row in rows:
         title = row["case"]
-        title += "" if row["settings"]["learning_rate_schedule"] else ", constant learning rate"
+        title += "" if row["settings"].get("learning_rate_schedule") else ", constant learning rate"
         title += "" if row["settings"]["clip_gradient_norm"] else ", no clipping"
         last.setdefault(title, {})[row["side"], row["seed"]] = row
     return {case: list(found.values()) for case, found in last.items()}
@@ -90,7 +91,7 @@ def by_case(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 def _section(case: str, rows: Sequence[Row]) -> list[str]:
     first = rows[0]
-    settings = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in first["settings"].items())
+    settings = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in first["settings"].items() if value)
     note = f" {first['note']}." if first["note"] else ""
     lines = [
         f"## {case}",
