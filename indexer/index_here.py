@@ -1,6 +1,5 @@
 """The files of an index, for who reads them as files: in place on a disk, as a private copy from a URL."""
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from headrace.index_place import IndexPath
 from headrace.objects import open_folder
 from headrace.objects.limits import request_pool
+from headrace.private_folder import PrivateFolder
 from headrace.schemas.manifest import PARTS_FOLDER, IndexManifest
 from headrace.schemas.storage_config import StorageConfig
 
@@ -35,8 +35,8 @@ def index_here(place: IndexPath, manifest: IndexManifest, storage: StorageConfig
         return
     folder = open_folder(place, storage)
     entries = {entry.path: entry for entry in manifest.tables.values()}
-    with tempfile.TemporaryDirectory(prefix="headrace-check-") as here:
-        (Path(here) / PARTS_FOLDER).mkdir()
+    with PrivateFolder("check") as here:
+        (here / PARTS_FOLDER).mkdir()
 
         def fetch(name: str) -> None:
             try:
@@ -47,9 +47,9 @@ def index_here(place: IndexPath, manifest: IndexManifest, storage: StorageConfig
                 return  # a part that a build has removed since: its units count as not scanned
             if name in entries:
                 entries[name].check_content(f"{place}/{name}", content)
-            (Path(here) / name).write_bytes(content)
+            (here / name).write_bytes(content)
 
         parts = (n for n in folder.names(f"{PARTS_FOLDER}/") if n.endswith(".parquet") and n.count("/") == 1)
         for _ in request_pool(storage).map(fetch, [*entries, *parts]):
             pass
-        yield Path(here)
+        yield here

@@ -4,7 +4,6 @@ A put is whole or not at all, and the manifest is the last one, so nothing half-
 """
 
 import hashlib
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from headrace.indexer.parts import settle
 from headrace.indexer.write import write_index
 from headrace.objects import ObjectFolder, ObjectStat, open_folder
 from headrace.objects.limits import request_pool
+from headrace.private_folder import PrivateFolder
 from headrace.schemas.config import Config
 from headrace.schemas.manifest import MANIFEST_NAME, PARTS_FOLDER, IndexManifest
 from headrace.schemas.storage_config import StorageConfig
@@ -148,10 +148,10 @@ def claimed_url(url: str, storage: StorageConfig) -> Iterator[RemoteSite]:
         The URL cannot be reached or written.
     """
     folder = open_folder(url, storage)
-    with tempfile.TemporaryDirectory(prefix="headrace-build-") as local:
+    with PrivateFolder("build") as local:
         claim = Claim(folder)
         claim.take()
         try:
-            yield RemoteSite(folder, claim, Path(local), storage)
+            yield RemoteSite(folder, claim, local, storage)
         finally:
             claim.release()

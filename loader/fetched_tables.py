@@ -6,8 +6,6 @@ of Python behind it wait for each other under threads.
 
 import logging
 import os
-import shutil
-import tempfile
 import weakref
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,6 +15,7 @@ import duckdb
 from headrace.loader.named_tables import names_in
 from headrace.loader.tables import NAMES, lock, put_behind
 from headrace.objects import ObjectFolder
+from headrace.private_folder import PrivateFolder
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.manifest import IndexManifest
 from headrace.schemas.tables import TABLES
@@ -27,7 +26,7 @@ logger = logging.getLogger(__name__)
 class FetchedTables:
     """Tables at a URL, fetched whole, once, into a private folder of this machine.
 
-    The folder goes when the tables are closed, and at the latest when the process ends.
+    The folder goes when the tables are closed, at the latest when the process ends, after a kill with the next start.
 
     Parameters
     ----------
@@ -42,8 +41,9 @@ class FetchedTables:
         self._empty = duckdb.connect(":memory:", config={"threads": 1})
         self._folder = folder
         self._waiting = {name: manifest.tables[name] for name in TABLES}
-        self._place = Path(tempfile.mkdtemp(prefix="headrace-index-"))
-        self._remove = weakref.finalize(self, _remove_own, self._place, os.getpid())
+        folder_here = PrivateFolder("index")
+        self._place = folder_here.path
+        self._remove = weakref.finalize(self, _remove_own, folder_here, os.getpid())
         lock(self.connection, [self._file(name) for name in TABLES])
         lock(self._empty, [])  # DuckDB opens the files that a query reads to say which tables it names
 
@@ -102,7 +102,7 @@ class FetchedTables:
         return self._place / f"{name}.parquet"
 
 
-def _remove_own(place: Path, pid: int) -> None:
+def _remove_own(folder: PrivateFolder, pid: int) -> None:
     """Remove a folder, unless this is a forked child: the parent still reads it."""
     if os.getpid() == pid:
-        shutil.rmtree(place, ignore_errors=True)
+        folder.remove()

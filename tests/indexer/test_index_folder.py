@@ -88,6 +88,7 @@ def test_failure_while_writing_leaves_no_index(store, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(write_module, "write_text", full_disk)
+        (tmp_path / "i" / "views.sql").unlink()
         with pytest.raises(OSError, match="No space"):
             build_inline(settings, tmp_path / "i", monkeypatch)
     assert not (tmp_path / "i" / "manifest.json").exists()

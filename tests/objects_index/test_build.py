@@ -153,6 +153,8 @@ def test_failure_while_sending_leaves_no_index(settings, store, out, there, monk
 
     with monkeypatch.context() as patch:
         patch.setattr(remote_site.RemoteSite, "_send", fail)
+        with (there / "manifest.json").open("ab") as file:
+            file.write(b" ")
         with pytest.raises(StorageError, match="the network is gone"):
             build_inline(settings, out, monkeypatch)
     assert not (there / "manifest.json").exists()

@@ -159,7 +159,7 @@ def test_what_was_fetched_lies_in_a_private_folder_that_goes_with_the_index(url,
     index = headrace.open_index(url, bucket.storage)
     (folder,) = private.iterdir()
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert sorted(p.name for p in folder.iterdir()) == ["arrays.parquet", "datasets.parquet"]
+    assert sorted(p.name for p in folder.glob("*.parquet")) == ["arrays.parquet", "datasets.parquet"]
     index.close()
     assert list(private.iterdir()) == []
     with pytest.raises(ConfigError, match="index is closed"):

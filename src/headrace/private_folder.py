@@ -1,0 +1,83 @@
+"""A folder among the system's temporary ones that goes with its process, and after a kill with the next one's start.
+
+A file inside is locked while the owner lives. The folder gets its name only then, so that whoever finds the lock free
+knows that the owner is dead.
+"""
+
+import contextlib
+import fcntl
+import logging
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Literal
+
+Kind = Literal["build", "check", "index"]
+_NAME: Final = re.compile(r"headrace-(build|check|index)-[0-9a-f]{16}")
+_OWNER: Final = ".owner"
+_log = logging.getLogger(__name__)
+
+
+class PrivateFolder:
+    """A folder of this process, made at once; what dead processes of this user left is removed first.
+
+    Parameters
+    ----------
+    kind
+        Part of its name.
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        _remove_left_over(Path(tempfile.gettempdir()))
+        unnamed = Path(tempfile.mkdtemp(prefix=".headrace-new-"))
+        self._lock = _locked(unnamed / _OWNER, make=True)
+        if self._lock is None:  # no locks here: nobody may take it for left over
+            (unnamed / _OWNER).unlink(missing_ok=True)
+        self.path = unnamed.rename(unnamed.with_name(f"headrace-{kind}-{secrets.token_hex(8)}"))
+
+    def remove(self) -> None:
+        """Remove it with all it holds."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Path:
+        """Return the path."""
+        return self.path
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        """Remove it."""
+        self.remove()
+
+
+def _locked(path: Path, *, make: bool = False) -> int | None:
+    """Open and lock a file; None where another process has it, it is not there, or there are no locks."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_CREAT if make else 0), 0o600)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def _remove_left_over(place: Path) -> None:
+    with contextlib.suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
+            if not _NAME.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
+                continue
+            if entry.stat(follow_symlinks=False).st_uid != os.getuid():
+                continue
+            handle = _locked(Path(entry.path, _OWNER))
+            if handle is not None:
+                _log.debug("%s was left by a process that was killed; it is removed", entry.path)
+                shutil.rmtree(entry.path, ignore_errors=True)
+                os.close(handle)

@@ -1,0 +1,66 @@
+"""Folders of dead processes go with the next start; those of living ones, and of others, stay."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from headrace.private_folder import PrivateFolder
+
+HOLD = """
+import sys
+from headrace.private_folder import PrivateFolder
+
+print(PrivateFolder("index").path, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return tmp_path
+
+
+def test_a_folder_stays_while_its_process_lives_and_goes_once_it_was_killed(place: Path):
+    with subprocess.Popen([sys.executable, "-c", HOLD], stdin=-1, stdout=-1, text=True) as holder:
+        assert holder.stdout is not None
+        theirs = Path(holder.stdout.readline().strip())
+        (theirs / "table").write_text("x")
+        PrivateFolder("build").remove()
+        assert (theirs / "table").exists()
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+        PrivateFolder("check").remove()
+        assert list(place.iterdir()) == []
+
+
+def test_many_at_once_remove_only_what_is_dead(place: Path):
+    for number in range(20):
+        (place / f"headrace-index-{number:016x}").mkdir()
+        (place / f"headrace-index-{number:016x}" / ".owner").touch()
+    with ThreadPoolExecutor(8) as threads:
+        made = list(threads.map(lambda _: PrivateFolder("index"), range(40)))
+    assert {p.name for p in place.iterdir()} == {folder.path.name for folder in made}
+    for folder in made:
+        folder.remove()
+
+
+def test_what_is_not_known_to_be_left_over_stays(place: Path):
+    """Other names, folders without an owner's file, links, and the folder behind a link."""
+    (place / "elsewhere").mkdir()
+    (place / "elsewhere" / ".owner").touch()
+    for name in ("headrace-index-mine", "headrace-notes-0123456789abcdef", "headrace-index-0123456789abcdef"):
+        (place / name).mkdir()
+    (place / "headrace-notes-0123456789abcdef" / ".owner").touch()
+    os.symlink(place / "elsewhere", place / "headrace-check-0123456789abcdef")
+    before = {p.name for p in place.rglob("*")}
+    with PrivateFolder("build") as mine:
+        assert mine.is_dir()
+    assert {p.name for p in place.rglob("*")} == before
