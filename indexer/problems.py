@@ -3,9 +3,14 @@
 A check runs inside :meth:`Problems.collecting`; its error is kept and the next check still runs.
 """
 
+import re
+from collections.abc import Sequence
 from types import TracebackType
 
-from headrace.schemas.errors import ConfigError, HeadraceError, SourceError
+from headrace.schemas.errors import ConfigError, HeadraceError, SourceError, StorageError
+
+_PLACE = re.compile(r"(?<=  where:    )(s3://\S+)")
+_TRIES = re.compile(r" \(\d+ tries in \d+ s\)")
 
 
 class Problems:
@@ -34,11 +39,29 @@ class Problems:
         """
         if not self.errors:
             return
-        if len(self.errors) == 1:
-            raise self.errors[0]
-        kind = ConfigError if any(isinstance(e, ConfigError) for e in self.errors) else SourceError
-        listed = "\n".join(f"{number}. {error}" for number, error in enumerate(self.errors, start=1))
-        raise kind(f"{len(self.errors)} problems stand in the way of this index\n{listed}")
+        errors = _told_once(self.errors)
+        if len(errors) == 1:
+            raise errors[0]
+        kind = ConfigError if any(isinstance(e, ConfigError) for e in errors) else SourceError
+        listed = "\n".join(f"{number}. {error}" for number, error in enumerate(errors, start=1))
+        raise kind(f"{len(errors)} problems stand in the way of this index\n{listed}")
+
+
+def _told_once(errors: Sequence[HeadraceError]) -> list[HeadraceError]:
+    """Put together what an object store said of several stores alike: one error with all the places."""
+    alike: dict[object, list[HeadraceError]] = {}
+    for error in errors:
+        cause = _PLACE.sub("", _TRIES.sub("", str(error))) if isinstance(error, StorageError) else id(error)
+        alike.setdefault(cause, []).append(error)
+    return [_with_places(same) for same in alike.values()]
+
+
+def _with_places(same: Sequence[HeadraceError]) -> HeadraceError:
+    first, *others = same
+    if not others:
+        return first
+    places = dict.fromkeys(found[1] for error in others if (found := _PLACE.search(str(error))))
+    return StorageError(_PLACE.sub(lambda found: f"{found[0]}; also {', '.join(places)}", str(first), count=1))
 
 
 class _Collecting:

@@ -34,6 +34,16 @@ def index_path(given: str | Path, *, where: str = "") -> IndexPath:
                 fix="leave out Path(…)",
             )
         )
+    if isinstance(given, str) and given.startswith("s3:/") and not is_remote(given):
+        raise ConfigError(
+            describe(
+                "URL lacks a slash",
+                where=f"{where}: {given}" if where else given,
+                expected="s3://bucket/folder",
+                got="one slash, which makes it a path",
+                fix=f"write s3://{given.removeprefix('s3:/')}",
+            )
+        )
     if isinstance(given, Path) or not is_remote(given):
         return Path(given)
     return parse_location(given, where=where).url

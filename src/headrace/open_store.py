@@ -14,6 +14,7 @@ from zarr.storage import LocalStore
 from headrace.objects import Location, is_remote, parse_location
 from headrace.objects.zarr_store import RemoteStore
 from headrace.schemas.errors import HeadraceError, SourceError, StoreNotFoundError, describe
+from headrace.schemas.hydro_setting import Source, read_hydro_setting
 from headrace.schemas.storage_config import StorageConfig
 
 _NAMED = 8
@@ -107,7 +108,7 @@ def open_group(uri: str, storage: StorageConfig | None = None, *, key: str = "")
                 where=where,
                 expected="a Zarr group of format 2 or 3",
                 got=got,
-                fix="correct the path in the configuration",
+                fix=_correction(uri),
             )
         ) from error
     except HeadraceError:
@@ -119,6 +120,19 @@ def open_group(uri: str, storage: StorageConfig | None = None, *, key: str = "")
                 got=f"{type(error).__name__}: {error}", fix="check the store's metadata and rights",
             )
         ) from error  # fmt: skip
+
+
+def _correction(uri: str) -> str:
+    """Say what to correct: the file that named the folder, or the URL that was taken for a path."""
+    _, single, rest = uri.partition("s3:/")
+    if single and not is_remote(uri):
+        return f"give a URL with two slashes: s3://{rest}"
+    setting = read_hydro_setting()
+    keys: dict[Source, str] = {"local": "storage.local.root", "cloud": "storage.s3.bucket and prefix"}
+    for source, key in keys.items():
+        if setting.says(source) and uri.startswith(f"{setting.store_folder(source)}/"):
+            return f"correct the path in the configuration, or {key} in {setting.path}, whose folder it begins with"
+    return "correct the path in the configuration"
 
 
 def _remote(location: Location, storage: StorageConfig) -> RemoteStore:

@@ -84,6 +84,8 @@ def test_nobody_listens(bucket, tmp_path, client):
     url = f"http://127.0.0.1:{closed_port()}"
     outcome = check(bucket.through(client), tmp_path, endpoint_url=url)
     refused(outcome, "cannot be reached", url, "connection was refused", bucket.url)
+    assert (outcome.out + outcome.err).count("connection was refused") == 1, "one cause is told once, with all stores"
+    refused(outcome, "one_timeseries.zarr", "; also s3://", "one_attributes.zarr")
 
 
 def test_no_such_host(bucket, tmp_path):

@@ -29,6 +29,12 @@ _FIX = {
 }
 
 
+_FIX_UNSIGNED = (
+    "leave out storage.anon and give credentials in the environment, under storage.profile or in ~/hydro_setting.yml: "
+    "the bucket is not public, or may not be listed by everybody"
+)
+
+
 def refusal(
     fault: Fault,
     *,
@@ -65,6 +71,6 @@ def refusal(
             where=f"{url} at {address.endpoint}{signed}",
             expected=f"an answer to {action}",
             got=f"{fault.reason}{often}",
-            fix=_FIX[fault.kind],
+            fix=_FIX_UNSIGNED if credentials is None and fault.kind is Kind.DENIED else _FIX[fault.kind],
         )
     )
