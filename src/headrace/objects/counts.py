@@ -45,18 +45,22 @@ class RequestCounts:
 class _Counter:
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counts = RequestCounts()
+        self._requests = self._nbytes = self._retries = self._throttles = 0  # every request counts itself: plain sums
 
     def add(self, *, requests: int = 0, nbytes: int = 0, retries: int = 0, throttles: int = 0) -> None:
         """Count some more."""
-        more = RequestCounts(requests=requests, nbytes=nbytes, retries=retries, throttles=throttles)
         with self._lock:
-            self._counts += more
+            self._requests += requests
+            self._nbytes += nbytes
+            self._retries += retries
+            self._throttles += throttles
 
     def now(self) -> RequestCounts:
         """Return the counts since the process began."""
         with self._lock:
-            return self._counts
+            return RequestCounts(
+                requests=self._requests, nbytes=self._nbytes, retries=self._retries, throttles=self._throttles
+            )
 
 
 counter = _Counter()

@@ -49,7 +49,7 @@ class RemoteStore(Store):
         self._lock = threading.Lock()
         self._documents: dict[str, Future[StoredObject | None]] = {}
         self._listings: dict[str, Future[dict[str, ObjectStat]]] = {}
-        self._whole: set[str] = set()
+        self._whole: dict[str, dict[str, ObjectStat]] = {}
         self._ahead: dict[str, Future[StoredObject | None]] = {}
 
     def __reduce__(self) -> tuple[type[Self], tuple[Location, StorageConfig]]:
@@ -73,7 +73,8 @@ class RemoteStore(Store):
 
     def fetch(self, keys: Iterable[str]) -> ObjectFetch:
         """Begin to fetch objects."""
-        return ObjectFetch({key: self._submitted(key) for key in keys})
+        client = self.client
+        return ObjectFetch({key: self._submitted(key, client) for key in keys})
 
     def listing(self, folder: str) -> dict[str, ObjectStat]:
         """Return size and fingerprint of every object below a folder by key; asked for once.
@@ -83,10 +84,11 @@ class RemoteStore(Store):
         StorageError
             A document that was received from the folder is not among them: then a chunk may be there as well.
         """
-        found = self._listed(folder).result()
-        if folder not in self._whole:
+        found = self._whole.get(folder)
+        if found is None:
+            found = self._listed(folder).result()
             self._refuse_lacking(folder, found)
-            self._whole.add(folder)
+            self._whole[folder] = found
         return found
 
     def _refuse_lacking(self, folder: str, listed: Mapping[str, ObjectStat]) -> None:
@@ -144,9 +146,9 @@ class RemoteStore(Store):
                 known = self._documents[key] = self.client.submit(self.location.joined(key))
             return known
 
-    def _submitted(self, key: str) -> "Future[StoredObject | None]":
+    def _submitted(self, key: str, client: S3Client | None = None) -> "Future[StoredObject | None]":
         ahead = self._ahead.pop(key, None) if self._ahead else None
-        return self.client.submit(self.location.joined(key)) if ahead is None else ahead
+        return (client or self.client).submit(self.location.joined(key)) if ahead is None else ahead
 
     def _listed(self, folder: str) -> "Future[dict[str, ObjectStat]]":
         with self._lock:
