@@ -70,10 +70,11 @@ def row(side, seed, nse, seconds, **changes):
     } | changes  # fmt: skip
 
 
-def budget_row(seed, share, nse):
+def budget_row(seed, share, nse, decay="cosine"):
     return {
+        "settings": {"length": 90, "learning_rate_decay": decay},
         "benchmark": "skill_budgets", "seed": seed, "budget_share": share, "memory_budget": 8192 if share else None,
-        "nse_median": nse, "settings": {"length": 90}, "basins": 4, "train_windows": 1000,
+        "nse_median": nse, "basins": 4, "train_windows": 1000,
         "decoded_rows": 4000, "decoded_nbytes": 65536, "round_rows": 256, "tiles_a_round": 7.6,
         "quality": {"distinct_basins_ratio": 0.5, "rounds": 9}, "nse": {"a": nse, "b": nse**2, "c": nse**2},
         "note": "", "date": "2000-01-01", "commit": "abc", "processor": "p", "cores": 2,
@@ -88,7 +89,7 @@ BUDGET_ROWS = [
     budget_row(seed, share, nse)
     for share, scores in {0.0: (0.70, 0.72), 1 / 2: (0.71, 0.70), 1 / 8: (0.60, 0.63)}.items()
     for seed, nse in enumerate(scores)
-]
+] + [budget_row(seed, share, 0.5 - share, "none") for seed in range(2) for share in (0.0, 1 / 4)]
 
 
 def test_unlike_sides_are_refused():
@@ -119,6 +120,7 @@ def test_the_page_shows_seeds_means_difference_and_ratio(tmp_path, monkeypatch):
     assert "| 1/2: 8 KiB | 64 | 9 | 8 | 0.50 | 0.710, 0.700 | 0.705 | -0.005 ± 0.015 | -0.007 ± 0.021 |" in page
     assert "| 1/8: 8 KiB | 64 | 9 | 8 | 0.50 | 0.600, 0.630 | 0.615 | -0.095 ± 0.005 | -0.126 ± 0.004 |" in page
     assert "Beyond 2 standard errors below the resident trainings: 1/8 (-0.126)." in prose
+    assert "| 1/4: 8 KiB | 64 | 9 | 8 | 0.50 | 0.250, 0.250 | 0.250 | -0.250 ± 0.000 |" in page
     assert (tmp_path / "skill_memory.png").read_bytes()[:4] == b"\x89PNG"
     assert "-9.000" not in page
     assert [line for line in page.splitlines() if line.startswith("## ")][:2] == [

@@ -24,12 +24,18 @@ def last_rows(rows: Sequence[Row]) -> list[Row]:
     return list({(str(row["settings"]), row["seed"], row["budget_share"]): row for row in rows}.values())
 
 
-def section(rows: Sequence[Row], picture: str) -> list[str]:
-    """Return the lines of the section; rows are of one setting."""
+def by_rate(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Return the rows of trainings whose learning rate falls, and of those at a constant one."""
+    falling = [row for row in rows if row["settings"]["learning_rate_decay"] != "none"]
+    return falling, [row for row in rows if row["settings"]["learning_rate_decay"] == "none"]
+
+
+def section(every: Sequence[Row], picture: str) -> list[str]:
+    """Return the lines of the section: trainings whose learning rate falls, then those at a constant one."""
+    rows, constant = by_rate(every)
     first = rows[0]
     settings = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in first["settings"].items())
     note = f" {first['note']}." if first["note"] else ""
-    shares = _shares(rows)
     lines = [
         f"## Skill against memory: {first['basins']} basins of eleven sources",
         "",
@@ -45,10 +51,22 @@ def section(rows: Sequence[Row], picture: str) -> list[str]:
             width=120,
         ),
         "",
-        f"| {' | '.join(_COLUMNS)} |",
-        f"|{' --- |' * len(_COLUMNS)}",
+        *_table(rows),
+        "",
+        fill(_verdict(rows), width=120),
+        "",
+        f"![test NSE against memory]({picture})",
+        "",
     ]
-    for share in shares:
+    if constant:
+        lines += ["The same at a constant learning rate (`--constant-rate`):", "", *_table(constant), ""]
+        lines += [fill(_verdict(constant), width=120), ""]
+    return lines
+
+
+def _table(rows: Sequence[Row]) -> list[str]:
+    lines = [f"| {' | '.join(_COLUMNS)} |", f"|{' --- |' * len(_COLUMNS)}"]
+    for share in _shares(rows):
         found = _of(rows, share)
         one = found[0]
         memory = f"1/{1 / share:g}: {one['memory_budget'] / 1024:,.0f} KiB" if share else "resident"
@@ -60,7 +78,7 @@ def section(rows: Sequence[Row], picture: str) -> list[str]:
             f"{each} | {_mean(found):.3f} | {_against(rows, share, medians)} | "
             f"{_against(rows, share, basins)} |"
         )
-    return [*lines, "", fill(_verdict(rows, shares), width=120), "", f"![test NSE against memory]({picture})", ""]
+    return lines
 
 
 def _shares(rows: Sequence[Row]) -> list[float]:
@@ -100,11 +118,14 @@ def _against(rows: Sequence[Row], share: float, of: Difference) -> str:
     return f"{mean:+.3f} ± {error:.3f}"
 
 
-def _verdict(rows: Sequence[Row], shares: Sequence[float]) -> str:
+def _verdict(rows: Sequence[Row]) -> str:
+    shares = _shares(rows)
     seeds = [row["nse_median"] for row in _of(rows, 0.0)]
     lost = []
     for share in shares[1:]:
-        mean, error = min((difference(rows, share, of) for of in (medians, basins)), key=lambda d: d[0] / d[1])
+        mean, error = min(
+            (difference(rows, share, of) for of in (medians, basins)), key=lambda d: d[0] / max(d[1], 1e-9)
+        )
         if mean < -_ENOUGH_ERRORS * error:
             lost.append(f"1/{1 / share:g} ({mean:+.3f})")
     what = (
@@ -114,14 +135,15 @@ def _verdict(rows: Sequence[Row], shares: Sequence[float]) -> str:
     )
     return (
         f"{what} Resident trainings of different seeds lie between {min(seeds):.3f} and {max(seeds):.3f}; ± is the "
-        f"standard error of the mean of {len(seeds)} differences, each between two trainings of one seed. In the last "
+        f"standard error of the mean of the differences, each between two trainings of one seed. In the last "
         "column a seed's difference is the median of those of its basins. Where a batch mixes less than about 0.9 of "
         "the basins of a perfect shuffle, the loader warns and names a budget that would do."
     )
 
 
-def draw(rows: Sequence[Row]) -> Figure:
+def draw(every: Sequence[Row]) -> Figure:
     """Return NSE, and its difference from resident trainings, against the share of the split that memory holds."""
+    rows, _ = by_rate(every)
     figure = Figure(figsize=(9.6, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     shares = _shares(rows)
