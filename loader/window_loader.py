@@ -212,6 +212,10 @@ class WindowLoader(ServedSplit):
         self._stop_stream()
         self._progress.start(whole_number("epoch", epoch, least=0))
 
+    def end_iteration(self) -> None:
+        """End an iteration under way: whoever waits for its next batch gets RuntimeError. Any thread may call it."""
+        self._stop_stream()
+
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader stands: batches handed out so far are done, those in flight are not."""
         return LoaderState(

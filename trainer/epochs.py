@@ -7,7 +7,7 @@ import math
 import time
 
 from headrace.trainer.checkpoint import save_checkpoint
-from headrace.trainer.interrupt import InterruptGuard
+from headrace.trainer.interrupt import InterruptGuard, NoBatchError
 from headrace.trainer.learning_rate import changes_by_batch, learning_rate_at
 from headrace.trainer.loss import make_loss
 from headrace.trainer.loss_meter import LossMeter
@@ -120,10 +120,15 @@ class EpochRunner:
         state.set_learning_rate(share)
         self._progress.begin(title, len(state.loader), min(done, len(state.loader)))
         state.model.train()
-        batches = iter(state.loader)
+        batches = self._guard.batches(state.loader)
         clock = time.perf_counter()
         while True:
-            host_batch = next(batches, None)
+            try:
+                host_batch = next(batches, None)
+            except NoBatchError:
+                meter.flush()
+                self._stop_if(asked=True)
+                raise
             arrived = time.perf_counter()
             sums.wait_seconds += arrived - clock
             if host_batch is None:
@@ -177,17 +182,21 @@ class EpochRunner:
     def _validate(self, title: str) -> Validation | None:
         if self._valid_loader is None or self._valid_loss is None:
             return None
-        return validate(
-            self._state.model,
-            self._valid_loader,
-            self._valid_loss,
-            precision=self._state.precision,
-            ranks=self._ranks,
-            progress=self._progress,
-            task=f"{title}, validation",
-            interrupted=lambda: self._guard.requested,
-            stop=lambda: self._stop_if(asked=True),
-        )
+        try:
+            return validate(
+                self._state.model,
+                self._valid_loader,
+                self._valid_loss,
+                precision=self._state.precision,
+                ranks=self._ranks,
+                progress=self._progress,
+                task=f"{title}, validation",
+                guard=self._guard,
+                stop=lambda: self._stop_if(asked=True),
+            )
+        except NoBatchError:
+            self._stop_if(asked=True)
+            raise
 
 
 def summarize(title: str, row: EpochRow) -> str:

@@ -5,7 +5,21 @@ What is saved is whole then. SLURM, Kubernetes and Docker send SIGTERM and kill 
 
 import signal
 import threading
+import time
+from collections.abc import Iterator
 from types import FrameType, TracebackType
+from typing import Final
+
+from headrace.trainer.protocols import Batch, Loader
+
+_PATIENCE_SECONDS: Final = 1.0
+"""How long a batch is waited for once a run was asked to stop; what it waits for may be silent for long."""
+_LOOK_SECONDS: Final = 0.1
+"""How often it is looked whether that is over."""
+
+
+class NoBatchError(RuntimeError):
+    """A run was asked to stop while it waited for a batch, and none came in a moment."""
 
 
 class InterruptGuard:
@@ -22,6 +36,9 @@ class InterruptGuard:
 
     def __init__(self, *, alone: bool) -> None:
         self.requested = False
+        self._alone = alone
+        self._awaited: tuple[float, Loader] | None = None
+        self._ended = threading.Event()
         self._guards = threading.current_thread() is threading.main_thread()
         self._signals = (signal.SIGINT, signal.SIGTERM) if alone else (signal.SIGINT,)
 
@@ -33,11 +50,48 @@ class InterruptGuard:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended.set()
         if self._guards:
             for number, previous in zip(self._signals, self._previous, strict=True):
                 signal.signal(number, previous)
+
+    def batches(self, loader: Loader) -> Iterator[Batch]:
+        """Yield the batches of a loader.
+
+        Raises
+        ------
+        NoBatchError
+            This process trains alone, was asked to stop, and no batch came in a moment. What the loader yielded before
+            counts as consumed, and nothing else.
+        """
+        coming = iter(loader)
+        while True:
+            self._awaited = time.monotonic(), loader
+            try:
+                batch = next(coming, None)
+            except RuntimeError as error:
+                if not self.requested or self._awaited is not None:
+                    raise
+                raise NoBatchError from error
+            finally:
+                self._awaited = None
+            if batch is None:
+                return
+            yield batch
 
     def _note(self, signum: int, frame: FrameType | None) -> None:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
+        if self._alone:
+            threading.Thread(target=self._end_waiting, name="headrace-stop", daemon=True).start()
+
+    def _end_waiting(self) -> None:
+        """End the wait for a batch that does not come."""
+        asked = time.monotonic()
+        while not self._ended.wait(_LOOK_SECONDS):
+            awaited = self._awaited
+            if awaited is not None and time.monotonic() - max(awaited[0], asked) > _PATIENCE_SECONDS:
+                self._awaited = None
+                awaited[1].end_iteration()
+                return

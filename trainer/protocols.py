@@ -105,6 +105,9 @@ class Loader(Protocol):
     def set_epoch(self, epoch: int) -> None:
         """Go to the beginning of an epoch, counted from 0."""
 
+    def end_iteration(self) -> None:
+        """Let a thread that waits for a batch get RuntimeError instead; any thread may call it."""
+
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader is: every batch it has yielded counts as consumed.
 

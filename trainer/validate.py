@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from headrace.trainer.checkpoint import EpochSums
+from headrace.trainer.interrupt import InterruptGuard
 from headrace.trainer.loss import Loss
 from headrace.trainer.loss_meter import LossMeter, totals_of
 from headrace.trainer.metrics import StreamingMetrics, median
@@ -43,7 +44,7 @@ def validate(
     ranks: Ranks | None = None,
     progress: Progress | None = None,
     task: str = "validation",
-    interrupted: Callable[[], bool] = lambda: False,
+    guard: InterruptGuard | None = None,
     stop: Callable[[], None] = lambda: None,
 ) -> Validation:
     """Run the model over a split.
@@ -62,13 +63,15 @@ def validate(
         The processes that share each batch of ``loader``; all get the result of the whole.
     progress, task
         Who is told, and what the pass is called.
-    interrupted
-        Whether this rank has been asked to stop.
+    guard
+        Knows whether this rank has been asked to stop; None: it never is.
     stop
         Called, on all ranks after the same batch, when some rank has been; may raise.
 
     Raises
     ------
+    NoBatchError
+        The rank is alone, has been asked to stop, and no batch comes.
     NonFiniteLossError
         The loss of a batch is not finite.
     ConfigError
@@ -76,6 +79,7 @@ def validate(
     """
     device = next(model.parameters()).device
     precision, ranks = precision or Precision(device.type), ranks or Ranks()
+    guard = guard or InterruptGuard(alone=ranks.size == 1)
     metrics = StreamingMetrics(loader.dataset_ids, loader.basin_ids, loader.y_names)
     progress = progress or Silent()
     sums = EpochSums()
@@ -87,12 +91,12 @@ def validate(
     clock = started = perf_counter()
     try:
         with torch.inference_mode():
-            for done, host_batch in enumerate(loader, start=1):
+            for done, host_batch in enumerate(guard.batches(loader), start=1):
                 sums.wait_seconds += perf_counter() - clock
                 batch = host_batch.to(device)
                 with precision.autocast():
                     predicted = model(batch.x, batch.static, loader.window.target_length)
-                asked = interrupted()
+                asked = guard.requested
                 meter.add(batch, totals_of(*loss.add_up(predicted, batch), batch, ranks, stop=asked))
                 _update(metrics, batch, model.central(predicted), ranks)
                 clock = perf_counter()

@@ -43,9 +43,15 @@ def test_a_loader_is_closed(cloud, proxy, tmp_path):
     proxy.use(Rule(fault="silent", key=CHUNK, seconds=90))
     with headrace.open_index(index) as opened, ThreadPoolExecutor(1) as thread:
         loader = headrace.WindowLoader(opened, "train", batch_size=64)
+        before = loader.state_dict()
         reading = thread.submit(list, loader)
         while not proxy.exchanges:
             time.sleep(0.01)
+        loader.end_iteration()
+        with pytest.raises(RuntimeError, match="this iteration is over"):
+            reading.result()
+        assert loader.state_dict() == before
+        reading = thread.submit(list, loader)
         loader.close()
         assert reading.exception() is not None
 

@@ -118,6 +118,9 @@ class FakeLoader:
     def set_epoch(self, epoch: int) -> None:
         self._epoch, self._consumed = epoch, 0
 
+    def end_iteration(self) -> None:
+        """Do nothing: nobody waits for a batch."""
+
     def state_dict(self) -> dict[str, Any]:
         return {
             "format": 1, "index_digest": self.index_digest, "spec_digest": self.spec_digest, "seed": self._seed,
