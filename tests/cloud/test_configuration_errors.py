@@ -91,7 +91,8 @@ def test_nobody_listens(bucket, tmp_path, client):
 def test_no_such_host(bucket, tmp_path):
     """D2."""
     url = "http://headrace-test.invalid:9000"
-    refused(check(bucket, tmp_path, endpoint_url=url), "cannot be reached", url, "host name is not known", "tries")
+    # How many tries fit into the time depends on how fast names are refused.
+    refused(check(bucket, tmp_path, endpoint_url=url), "cannot be reached", url, "host name is not known")
 
 
 def test_wrong_secret(bucket, tmp_path, monkeypatch):

@@ -23,7 +23,8 @@ def loader():
 
 
 def loss_of(name, loader, **changes):
-    return make_loss(TrainConfig(loss=name, quantiles=QUANTILES, **changes), loader)
+    levels = {"quantiles": QUANTILES} if name == "quantile" else {}
+    return make_loss(TrainConfig(loss=name, **levels, **changes), loader)
 
 
 def prediction_for(name, batch, seed=1):
