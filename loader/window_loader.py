@@ -127,7 +127,7 @@ class WindowLoader(ServedSplit):
         self._pid = os.getpid()
         self._engine: Engine | None = None
         self._stream: EpochStream | None = None
-        self._starting = threading.Lock()
+        self._starting = threading.RLock()
         with Joint(world) as joint:
             settings = self._settings = resolve_settings(
                 opened(index).config.loader, batch_size=batch_size, seed=seed, device=device, drop_last=drop_last,
@@ -176,7 +176,7 @@ class WindowLoader(ServedSplit):
         """
         engine, progress = self._checked_engine(), self._progress
         with self._starting:  # threads that begin at once would share buffers
-            self._stop_stream()
+            self.end_iteration()
             cuts, plan = self._cuts(progress.begin()), self.plan()
             if len(cuts) == 0:
                 progress.start(progress.epoch + 1)
@@ -209,12 +209,15 @@ class WindowLoader(ServedSplit):
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch that the next iteration serves, from its start; an iteration under way is over."""
-        self._stop_stream()
+        self.end_iteration()
         self._progress.start(whole_number("epoch", epoch, least=0))
 
     def end_iteration(self) -> None:
         """End an iteration under way: whoever waits for its next batch gets RuntimeError. Any thread may call it."""
-        self._stop_stream()
+        with self._starting:
+            stream, self._stream = self._stream, None
+            if stream is not None:
+                stream.close()
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader stands: batches handed out so far are done, those in flight are not."""
@@ -236,7 +239,7 @@ class WindowLoader(ServedSplit):
         found = LoaderState.from_dict(state, index_digest=self.index_digest, spec_digest=self.spec_digest)
         engine = self._checked_engine()
         go_on = found.goes_on(self._serving.loads)
-        self._stop_stream()
+        self.end_iteration()
         if go_on and found.round_steps != self._serving.round_steps:
             budget = self._settings.budget_nbytes
             self._serving, self._engine = replan(self._serving, engine, found.round_steps, budget)
@@ -247,7 +250,7 @@ class WindowLoader(ServedSplit):
 
     def close(self) -> None:
         """Stop all threads and free the rows; the loader cannot be iterated afterwards."""
-        self._stop_stream()
+        self.end_iteration()
         engine, self._engine = self._engine, None
         if engine is None:
             return
@@ -293,8 +296,3 @@ class WindowLoader(ServedSplit):
             raise RuntimeError(msg)
         check_process(self._pid)
         return self._engine
-
-    def _stop_stream(self) -> None:
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            stream.close()

@@ -1,6 +1,7 @@
 """Folders of dead processes go with the next start; those of living ones, and of others, stay."""
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from headrace.private_folder import PrivateFolder
+from headrace.schemas.errors import ConfigError
 
 HOLD = """
 import sys
@@ -44,7 +46,7 @@ def test_a_folder_stays_while_its_process_lives_and_goes_once_it_was_killed(plac
 def test_many_at_once_remove_only_what_is_dead(place: Path):
     for number in range(20):
         (place / f"headrace-index-{number:016x}").mkdir()
-        (place / f"headrace-index-{number:016x}" / ".owner").touch()
+        (place / f"headrace-index-{number:016x}" / ".owner").write_text(platform.node())
     with ThreadPoolExecutor(8) as threads:
         made = list(threads.map(lambda _: PrivateFolder("index"), range(40)))
     assert {p.name for p in place.iterdir()} == {folder.path.name for folder in made}
@@ -53,14 +55,21 @@ def test_many_at_once_remove_only_what_is_dead(place: Path):
 
 
 def test_what_is_not_known_to_be_left_over_stays(place: Path):
-    """Other names, folders without an owner's file, links, and the folder behind a link."""
-    (place / "elsewhere").mkdir()
-    (place / "elsewhere" / ".owner").touch()
+    """Other names, folders without an owner's file or of another machine, links, and the folder behind a link."""
+    for name, machine in {"elsewhere": platform.node(), "headrace-index-fedcba9876543210": "another"}.items():
+        (place / name).mkdir()
+        (place / name / ".owner").write_text(machine)
     for name in ("headrace-index-mine", "headrace-notes-0123456789abcdef", "headrace-index-0123456789abcdef"):
         (place / name).mkdir()
-    (place / "headrace-notes-0123456789abcdef" / ".owner").touch()
+    (place / "headrace-notes-0123456789abcdef" / ".owner").write_text(platform.node())
     os.symlink(place / "elsewhere", place / "headrace-check-0123456789abcdef")
     before = {p.name for p in place.rglob("*")}
     with PrivateFolder("build") as mine:
         assert mine.is_dir()
     assert {p.name for p in place.rglob("*")} == before
+
+
+def test_a_place_that_takes_no_folder_is_said(place: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(place / "missing"))
+    with pytest.raises(ConfigError, match=r"TMPDIR"):
+        PrivateFolder("index")

@@ -1,13 +1,15 @@
 """A folder among the system's temporary ones that goes with its process, and after a kill with the next one's start.
 
 A file inside is locked while the owner lives. The folder gets its name only then, so that whoever finds the lock free
-knows that the owner is dead.
+knows that the owner is dead. That holds on one machine: where several share the place, locks may be each one's own, so
+the file names the machine, and others leave the folder alone.
 """
 
 import contextlib
 import fcntl
 import logging
 import os
+import platform
 import re
 import secrets
 import shutil
@@ -15,6 +17,8 @@ import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal
+
+from headrace.schemas.errors import ConfigError, describe
 
 Kind = Literal["build", "check", "index"]
 _NAME: Final = re.compile(r"headrace-(build|check|index)-[0-9a-f]{16}")
@@ -29,15 +33,34 @@ class PrivateFolder:
     ----------
     kind
         Part of its name.
+
+    Raises
+    ------
+    ConfigError
+        No folder can be made there.
     """
 
     def __init__(self, kind: Kind) -> None:
-        _remove_left_over(Path(tempfile.gettempdir()))
-        unnamed = Path(tempfile.mkdtemp(prefix=".headrace-new-"))
-        self._lock = _locked(unnamed / _OWNER, make=True)
-        if self._lock is None:  # no locks here: nobody may take it for left over
-            (unnamed / _OWNER).unlink(missing_ok=True)
-        self.path = unnamed.rename(unnamed.with_name(f"headrace-{kind}-{secrets.token_hex(8)}"))
+        place = Path(tempfile.gettempdir())
+        _remove_left_over(place)
+        try:
+            unnamed = Path(tempfile.mkdtemp(prefix=".headrace-new-", dir=place))
+            self._lock = _locked(unnamed / _OWNER, make=True)
+            if self._lock is None:  # no locks here: nobody may take it for left over
+                (unnamed / _OWNER).unlink(missing_ok=True)
+            else:
+                os.write(self._lock, _machine())
+            self.path = unnamed.rename(unnamed.with_name(f"headrace-{kind}-{secrets.token_hex(8)}"))
+        except OSError as error:
+            raise ConfigError(
+                describe(
+                    "no private folder can be made",
+                    where=str(place),
+                    expected="a folder that can be written, with space",
+                    got=error.strerror or str(error),
+                    fix="free space, or let the environment variable TMPDIR name another folder",
+                )
+            ) from error
 
     def remove(self) -> None:
         """Remove it with all it holds."""
@@ -69,6 +92,10 @@ def _locked(path: Path, *, make: bool = False) -> int | None:
     return handle
 
 
+def _machine() -> bytes:
+    return platform.node().encode()
+
+
 def _remove_left_over(place: Path) -> None:
     with contextlib.suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
@@ -77,7 +104,9 @@ def _remove_left_over(place: Path) -> None:
             if entry.stat(follow_symlinks=False).st_uid != os.getuid():
                 continue
             handle = _locked(Path(entry.path, _OWNER))
-            if handle is not None:
+            if handle is None:
+                continue
+            if os.pread(handle, 1024, 0) == _machine():
                 _log.debug("%s was left by a process that was killed; it is removed", entry.path)
                 shutil.rmtree(entry.path, ignore_errors=True)
-                os.close(handle)
+            os.close(handle)

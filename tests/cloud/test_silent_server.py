@@ -1,5 +1,6 @@
 """Who leaves does not wait for a server that answered once and is silent now: loaders, builds, whole processes."""
 
+import os
 import subprocess
 import sys
 import time
@@ -10,6 +11,8 @@ import pytest
 import headrace
 from build_here import build_here
 from fault_rules import Rule
+from forked import forked
+from headrace.objects import request_threads
 from headrace.objects.client import client_for
 from headrace.objects.limits import give_up_requests, request_pool
 from headrace.schemas.errors import StorageError
@@ -73,6 +76,11 @@ def test_what_was_given_up_fails_and_what_comes_after_does_not(bucket, proxy):
     proxy.use(Rule(fault="silent", key="silent", seconds=90))
     asked = [client.submit(f"silent-{i}") for i in range(6)]
     old = request_pool(storage)
+
+    def work():  # a fork has none of the threads that the end of a process waits for
+        assert not request_threads._pools
+
+    assert os.waitstatus_to_exitcode(os.waitpid(forked(work), 0)[1]) == 0
     give_up_requests()
     assert all(isinstance(future.exception(), RuntimeError) for future in asked[:2])
     for future in asked[2:]:

@@ -6,6 +6,7 @@ The threads of Python's own executor are joined at the end of a process, after e
 import atexit
 import concurrent.futures.thread  # noqa: F401 - what it registers for the end of a process comes after what is here
 import contextlib
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, InvalidStateError, wait
@@ -18,6 +19,7 @@ T = TypeVar("T")
 _GRACE_SECONDS: Final = 1.0
 """How long the end of a process waits for requests under way."""
 _pools: "list[RequestThreads]" = []
+os.register_at_fork(after_in_child=_pools.clear)  # a forked child has none of these threads to wait for
 
 
 class RequestThreads(Executor):
