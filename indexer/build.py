@@ -8,6 +8,7 @@ import difflib
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from headrace.index_place import IndexPath, index_path
@@ -22,6 +23,7 @@ from headrace.indexer.results import ScanResults
 from headrace.indexer.rows import all_tables
 from headrace.indexer.site import Site, check_place, claimed_site
 from headrace.indexer.units import ScanPlan, plan_scan, refuse_absent
+from headrace.objects.at_once import AFTER_STOP_SECONDS, within
 from headrace.objects.counts import request_counts
 from headrace.schemas.config import Config
 from headrace.schemas.errors import ConfigError, StorageError, describe
@@ -99,8 +101,8 @@ def build_index(
                 found = finished_units(site.parts, accept_errors=accept)
         except KeyboardInterrupt:
             # Whole parts, whether or not their task has told of them.
-            with suppress(StorageError):
-                site.collect(written)
+            with suppress(StorageError, TimeoutError):
+                within(partial(site.collect, written), AFTER_STOP_SECONDS)
             found = finished_units(site.parts, accept_errors=accept)
             progress.note(_stopped(plan, found))
             raise

@@ -21,7 +21,8 @@ from pathlib import Path
 import psutil
 
 from headrace.objects import ObjectFolder
-from headrace.schemas.errors import ConfigError, HeadraceError, describe
+from headrace.objects.at_once import AFTER_STOP_SECONDS, within
+from headrace.schemas.errors import ConfigError, HeadraceError, StorageError, describe
 from headrace.schemas.manifest import PARTS_FOLDER
 
 CLAIM_PREFIX = f"{PARTS_FOLDER}/lock-"
@@ -87,6 +88,7 @@ class Claim:
         self._owner = Owner.here()
         self._name = f"{CLAIM_PREFIX}{secrets.token_hex(8)}.json"
         self._ended = threading.Event()
+        self._stands = False
         self._renewing = threading.Thread(target=self._renew, name="headrace-claim", daemon=True)
 
     def take(self) -> None:
@@ -101,8 +103,8 @@ class Claim:
             self._write()
             try:
                 other = next(self._others(), None)
-            except BaseException:
-                self.release()
+            except BaseException as error:
+                self.release(seconds_to_tidy(error))
                 raise
             if other is None:
                 self._renewing.start()
@@ -145,17 +147,29 @@ class Claim:
         self._refuse_unlisted(names)
         return names
 
-    def release(self) -> None:
-        """Stop renewing and remove the object."""
+    def leave(self) -> None:
+        """Let the object stand when it is released: requests of this build are still under way and may write."""
+        self._stands = True
+
+    def release(self, seconds: float | None = None) -> None:
+        """Stop renewing and remove the object, unless that takes longer than some seconds."""
         self._ended.set()
+        reason: object = "requests of this build are still under way"
+        if not self._stands:
+            try:
+                within(self._remove, seconds)
+            except HeadraceError as error:
+                reason = error
+            except TimeoutError:
+                reason = "the server does not answer"
+            else:
+                return
+        _log.warning("%s/%s cannot be removed and will hold for ten minutes: %s", self._folder.url, self._name, reason)
+
+    def _remove(self) -> None:
         if self._renewing.is_alive():
             self._renewing.join()
-        try:
-            self._folder.delete(self._name)
-        except HeadraceError as error:
-            _log.warning(
-                "%s/%s cannot be removed and will hold for ten minutes: %s", self._folder.url, self._name, error
-            )
+        self._folder.delete(self._name)
 
     def _write(self) -> None:
         content = {"owner": asdict(self._owner), "renewed": time.time()}
@@ -236,6 +250,13 @@ class _Found:
                     fix="delete it if no build works there",
                 )
             ) from error
+
+
+def seconds_to_tidy(error: BaseException) -> float | None:
+    """Return how long a build that ends by an error may take to remove its lock: no second deadline is waited out."""
+    if isinstance(error, KeyboardInterrupt):
+        return AFTER_STOP_SECONDS
+    return 10.0 if isinstance(error, StorageError) else None
 
 
 def _clock(seconds: float) -> str:

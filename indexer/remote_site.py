@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from headrace.indexer.claim import Claim
+from headrace.indexer.claim import Claim, seconds_to_tidy
 from headrace.indexer.folder import VIEWS_NAME
 from headrace.indexer.output import written
 from headrace.indexer.parts import settle
 from headrace.indexer.write import write_index
 from headrace.objects import ObjectFolder, ObjectStat, open_folder
+from headrace.objects.at_once import AFTER_STOP_SECONDS
 from headrace.objects.limits import request_pool
 from headrace.private_folder import PrivateFolder
 from headrace.schemas.config import Config
@@ -127,13 +128,18 @@ class RemoteSite:
 
     def _for_each(self, do: Callable[[str], None], names: Iterable[str]) -> None:
         asked = [request_pool(self._storage).submit(do, name) for name in names]
+        seconds = None
         try:
             for answer in asked:
                 answer.result()
+        except KeyboardInterrupt:
+            seconds = AFTER_STOP_SECONDS
+            raise
         finally:  # none may write once the claim is released
             for answer in asked:
                 answer.cancel()
-            wait(asked)
+            if wait(asked, seconds).not_done:
+                self._claim.leave()
 
 
 @contextmanager
@@ -151,7 +157,11 @@ def claimed_url(url: str, storage: StorageConfig) -> Iterator[RemoteSite]:
     with PrivateFolder("build") as local:
         claim = Claim(folder)
         claim.take()
+        seconds = None
         try:
             yield RemoteSite(folder, claim, local, storage)
+        except BaseException as error:
+            seconds = seconds_to_tidy(error)
+            raise
         finally:
-            claim.release()
+            claim.release(seconds)

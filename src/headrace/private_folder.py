@@ -50,7 +50,8 @@ class PrivateFolder:
                 (unnamed / _OWNER).unlink(missing_ok=True)
             else:
                 os.write(self._lock, _machine())
-            self.path = unnamed.rename(unnamed.with_name(f"headrace-{kind}-{secrets.token_hex(8)}"))
+            self._kind: Kind = kind
+            self.path = unnamed.rename(unnamed.with_name(_new_name(kind)))
         except OSError as error:
             raise ConfigError(
                 describe(
@@ -63,8 +64,9 @@ class PrivateFolder:
             ) from error
 
     def remove(self) -> None:
-        """Remove it with all it holds."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Remove it with all it holds; whoever still writes there finds no folder of that name."""
+        with contextlib.suppress(OSError):
+            shutil.rmtree(self.path.rename(self.path.with_name(_new_name(self._kind))), ignore_errors=True)
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -90,6 +92,10 @@ def _locked(path: Path, *, make: bool = False) -> int | None:
         os.close(handle)
         return None
     return handle
+
+
+def _new_name(kind: Kind) -> str:
+    return f"headrace-{kind}-{secrets.token_hex(8)}"
 
 
 def _machine() -> bytes:

@@ -1,8 +1,10 @@
 """Who leaves does not wait for a server that answered once and is silent now: loaders, builds, whole processes."""
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 
@@ -12,6 +14,7 @@ import headrace
 from build_here import build_here
 from fault_rules import Rule
 from forked import forked
+from headrace.indexer import build, claim
 from headrace.objects import request_threads
 from headrace.objects.client import client_for
 from headrace.objects.limits import give_up_requests, request_pool
@@ -66,6 +69,29 @@ def test_a_build_ends_with_its_error_and_the_next_one_goes_well(cloud, proxy, tm
         build_here(patient, tmp_path / "index")
     proxy.use()
     build_here(patient, tmp_path / "index")
+
+
+def test_a_build_that_is_stopped_leaves_its_lock_and_what_it_cannot_fetch(cloud, proxy, bucket, caplog, monkeypatch):
+    def silence(*_, **__):
+        proxy.use(Rule(fault="silent", seconds=90))
+        raise KeyboardInterrupt
+
+    for module in (build, claim):
+        monkeypatch.setattr(module, "AFTER_STOP_SECONDS", 0.1)
+    monkeypatch.setattr(build, "run_tasks", silence)
+    with pytest.raises(KeyboardInterrupt):
+        headrace.build_index(cloud.reached(timeout_seconds=90.0).config, f"{bucket.url}/index")
+    assert [r.getMessage().rpartition(": ")[2] for r in caplog.records] == ["the server does not answer"]
+    assert [p.name.partition("-")[0] for p in (bucket.path / "index" / "parts").iterdir()] == ["lock"]
+
+
+def test_ctrl_c_is_heard_while_a_request_is_under_way(bucket, proxy):
+    client = client_for(bucket.name, bucket.server.storage(endpoint_url=proxy.url, timeout_seconds=90.0))
+    assert client.get("first") is None
+    proxy.use(Rule(fault="silent", seconds=90))
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        client.get("second")
 
 
 def test_what_was_given_up_fails_and_what_comes_after_does_not(bucket, proxy):

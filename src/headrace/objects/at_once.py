@@ -1,12 +1,14 @@
-"""Run independent looks at stores at once where each waits for a bucket, one after another on a disk."""
+"""Calls that wait for a bucket, in threads of their own: several looks at once, and waits that can be cut short."""
 
 import contextvars
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
+AFTER_STOP_SECONDS: Final = 1.5
+"""How long work that Ctrl-C leaves to be done may take: its server may be silent."""
 
 
 def begin(call: Callable[[], T], *, remote: bool) -> Callable[[], T]:
@@ -19,8 +21,21 @@ def begin(call: Callable[[], T], *, remote: bool) -> Callable[[], T]:
     remote
         Whether to begin now; else it runs when it is asked for.
     """
-    if not remote:
-        return call
+    return _started(call).result if remote else call
+
+
+def within(call: Callable[[], T], seconds: float | None) -> T:
+    """Return what a call returns, or leave it to itself after some seconds; Ctrl-C is heard meanwhile.
+
+    Raises
+    ------
+    TimeoutError
+        It did not end in time.
+    """
+    return _started(call).result(seconds)
+
+
+def _started(call: Callable[[], T]) -> "Future[T]":
     outcome: Future[T] = Future()
 
     def run() -> None:
@@ -31,7 +46,7 @@ def begin(call: Callable[[], T], *, remote: bool) -> Callable[[], T]:
 
     context = contextvars.copy_context()
     threading.Thread(target=run, name="headrace-look", daemon=True).start()
-    return outcome.result
+    return outcome
 
 
 def at_once(calls: Sequence[Callable[[], T]], *, remote: bool) -> list[T]:

@@ -5,9 +5,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeVar
 
+from headrace.objects.at_once import within
 from headrace.objects.bucket import PAGE, Bucket, StoredObject
 from headrace.objects.client_library import connect
 from headrace.objects.contact import Contact, SilentError, Turn, contact_with, first_seconds, send_first
@@ -140,7 +141,7 @@ class S3Client:
             bucket = self._connected()
             counter.add(requests=1)
             try:
-                answer = call(bucket) if contact.answered else self._first(bucket, call, turn, retrying)
+                answer = _sent(partial(call, bucket)) if contact.answered else self._first(bucket, call, turn, retrying)
             except SilentError as error:
                 fault = Fault(kind=Kind.UNREACHED, reason=str(error))
             except bucket.errors as error:
@@ -215,3 +216,8 @@ class S3Client:
         with self._lock:
             if self._connection is bucket:
                 self._connection = None
+
+
+def _sent(call: Callable[[], T]) -> T:
+    """Call; the client library lets no Ctrl-C through to the main thread while it waits for an answer."""
+    return within(call, None) if threading.current_thread() is threading.main_thread() else call()
