@@ -5,7 +5,7 @@ Nothing is written. Metadata documents, coordinates and the size and time of sto
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from headrace.index_content import read_index_manifest
 from headrace.index_place import IndexPath, index_path
+from headrace.indexer.consolidated import stale_copies
 from headrace.indexer.facts import Inventory
 from headrace.indexer.index_here import index_here
 from headrace.indexer.inventory import take_inventory
@@ -102,10 +103,12 @@ def check_config(config: Config) -> ConfigCheck:
     ConfigError, SourceError
         One error that lists everything that is wrong.
     """
-    inventory = take_inventory(config)
-    plan = plan_scan(inventory)
-    refuse_absent(plan, config.missing.absent_chunk)
-    return ConfigCheck(inventory=inventory, plan=plan)
+    with opening_once():
+        inventory = take_inventory(config)
+        plan = plan_scan(inventory)
+        refuse_absent(plan, config.missing.absent_chunk)
+        remarks = (*inventory.remarks, *stale_copies(inventory))
+    return ConfigCheck(inventory=replace(inventory, remarks=remarks), plan=plan)
 
 
 def check_index(path: str | Path, *, verify: int = 0, storage: StorageConfig | None = None) -> IndexCheck:

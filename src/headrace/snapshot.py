@@ -74,9 +74,14 @@ def objects_digest(stats: Iterable[ObjectStat | None]) -> str:
     return digest([None if s is None else s.fingerprint for s in stats])
 
 
+def array_text(array: "zarr.Array[Any]", kind: ArrayKind) -> str:
+    """Return what of an array's metadata counts for its kind, as :func:`headrace.array_metadata.metadata_text`."""
+    return metadata_text(array, TIME_ATTRIBUTES if kind == "time" else VALUE_ATTRIBUTES)
+
+
 def series_snapshot(name: str, array: "zarr.Array[Any] | None") -> ArraySnapshot:
     """Return the snapshot of a time series; None stands for an optional array that is not there."""
-    metadata = "" if array is None else metadata_text(array, VALUE_ATTRIBUTES)
+    metadata = "" if array is None else array_text(array, "series")
     return ArraySnapshot(store="timeseries", array=name, kind="series", metadata=metadata)
 
 
@@ -90,7 +95,7 @@ def look_at(group: zarr.Group, uri: str, store: StoreKind, name: str, kind: Arra
         return ArraySnapshot(store=store, array=name, kind=kind, metadata="")
     if kind == "series":
         return series_snapshot(name, array)
-    metadata = metadata_text(array, TIME_ATTRIBUTES if kind == "time" else VALUE_ATTRIBUTES)
+    metadata = array_text(array, kind)
     objects = objects_digest(_stats(array, uri, name))
     return ArraySnapshot(store=store, array=name, kind=kind, metadata=metadata, objects=objects)
 

@@ -105,6 +105,11 @@ class RemoteStore(Store):
                     )
                 )
 
+    def document(self, key: str) -> bytes | None:
+        """Return a metadata document as it is in the bucket; None where the server says that there is none."""
+        found = self._asked(key).result()
+        return None if found is None else bytes(found.data)
+
     def ask_ahead(self, documents: Iterable[str], folders: Iterable[str]) -> None:
         """Ask for documents and listings that will be wanted one after another; answers and faults wait for that."""
         for key in documents:
