@@ -115,3 +115,16 @@ def test_what_was_given_up_fails_and_what_comes_after_does_not(bucket, proxy):
     assert client.submit("chunk").result().data == b"1234"
     with pytest.raises(RuntimeError, match="the process ends"):
         old.submit(int)
+
+
+def test_threads_of_requests_end_with_their_pool():
+    before = set(threading.enumerate())
+    pool = request_threads.RequestThreads(3)
+    for answer in [pool.submit(time.sleep, 0.01) for _ in range(9)]:
+        answer.result()
+    made = set(threading.enumerate()) - before
+    assert 0 < len(made) <= 3
+    assert pool.drop() == []
+    for thread in made:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in made)

@@ -35,7 +35,7 @@ class RequestThreads(Executor):
         self._most, self._num_threads = most, 0
         self._lock = threading.Lock()
         self._idle = threading.Semaphore(0)
-        self._waiting: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         self._running: dict[int, Future[Any]] = {}
         self.ended = threading.Event()
         _pools.append(self)
@@ -54,24 +54,29 @@ class RequestThreads(Executor):
         return outcome
 
     def drop(self) -> list[Future[Any]]:
-        """Take no more, drop what is queued, and return what is under way."""
+        """Take no more, drop what is queued, let threads end, and return what is under way."""
         with self._lock:
             self.ended.set()
         with contextlib.suppress(Empty):
-            while True:
-                outcome, _ = self._waiting.get_nowait()
-                outcome.cancel()
-                outcome.set_running_or_notify_cancel()
+            while (queued := self._waiting.get_nowait()) is not None:
+                queued[0].cancel()
+                queued[0].set_running_or_notify_cancel()
+        self._waiting.put(None)
         return list(self._running.values())
 
     def _work(self) -> None:
         here = threading.get_ident()
         while True:
             try:
-                outcome, call = self._waiting.get_nowait()
+                queued = self._waiting.get_nowait()
             except Empty:
                 self._idle.release()
-                outcome, call = self._waiting.get()
+                queued = self._waiting.get()
+            if queued is None:
+                self._waiting.put(None)  # for the next thread
+                return
+            outcome, call = queued
+            del queued
             if not outcome.set_running_or_notify_cancel():
                 continue
             self._running[here] = outcome
