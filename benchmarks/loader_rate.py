@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=512)
     parser.add_argument("--length", type=int, default=365, help="input steps of a window")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--windows", type=int, default=2_000_000, help="windows served per side and repeat")
+    parser.add_argument("--windows", type=int, default=2_000_000, help="windows of a bare gather and repeat")
     parser.add_argument("--work-dir", type=Path, help="where stores and indexes lie (default: a temporary folder)")
     parser.add_argument("--json", type=Path, help="append result rows to this file")
     args = parser.parse_args()
@@ -47,12 +47,9 @@ def measure(shape: StoreShape, args: argparse.Namespace, folder: Path) -> list[d
     index = headrace.open_index(out)
     window = {"hindcast_length": args.length - 1, "forecast_length": 1, "warmup_length": args.length - 1}
     decoded = shape.basins * shape.steps * shape.variables * 4
-    most = {"max_batches_per_epoch": args.windows // args.batch_size}
 
-    def loader(budget: int, sampling: dict[str, int] | None = most) -> headrace.WindowLoader:
-        return headrace.WindowLoader(
-            index, "train", batch_size=args.batch_size, window=window, memory_budget=budget, sampling=sampling
-        )
+    def loader(budget: int) -> headrace.WindowLoader:
+        return headrace.WindowLoader(index, "train", batch_size=args.batch_size, window=window, memory_budget=budget)
 
     rooms = loader(2 * decoded)
     for _ in rooms:
@@ -80,10 +77,10 @@ def epoch(loader: headrace.WindowLoader) -> float:
     return served / (time.perf_counter() - start)
 
 
-def fresh_epoch(make: Callable[..., headrace.WindowLoader], budget: int) -> float:
+def fresh_epoch(make: Callable[[int], headrace.WindowLoader], budget: int) -> float:
     """Return windows per second of a whole first epoch, opening and reading included."""
     start, served = time.perf_counter(), 0
-    with make(budget, None) as loader:
+    with make(budget) as loader:
         for batch in loader:
             served += len(batch)
         assert loader.chunks_read > 0
