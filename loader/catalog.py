@@ -205,6 +205,7 @@ class Index:
 
     def fetch(self, name: str, **parameters: object) -> pa.Table:
         """Run one of the package's named queries with bound parameters; small answers are kept."""
+        self._tables.refuse_rebuilt()
         return self._answers.get(name, parameters, self._ask)
 
     def _ask(self, name: str, parameters: dict[str, object]) -> pa.Table:

@@ -47,6 +47,9 @@ class FetchedTables:
         lock(self.connection, [self._file(name) for name in TABLES])
         lock(self._empty, [])  # DuckDB opens the files that a query reads to say which tables it names
 
+    def refuse_rebuilt(self) -> None:
+        """Do nothing: a table that does not fit the manifest is refused when it is fetched."""
+
     def read_by(self, text: str) -> set[str]:
         """Return the tables and views that a query names."""
         return names_in(self._empty, text, NAMES)

@@ -1,7 +1,7 @@
 """Answers to an index's named queries, kept while they are small: its next loader asks little again.
 
-An index does not change while it is open, so the same query with the same parameters has the same answer. Large answers
-are not kept: their memory would be nobody's budget.
+An index that is built again while it is open is refused, so the same query with the same parameters has the same
+answer. Large answers are not kept: their memory would be nobody's budget.
 """
 
 from collections.abc import Callable

@@ -6,8 +6,8 @@ from typing import Protocol
 
 import duckdb
 
-from headrace.schemas.errors import IndexFormatError, describe
-from headrace.schemas.manifest import IndexManifest
+from headrace.schemas.errors import IndexFormatError, StaleIndexError, describe
+from headrace.schemas.manifest import MANIFEST_NAME, IndexManifest, read_manifest
 from headrace.schemas.tables import TABLES
 from headrace.schemas.views import VIEWS
 
@@ -20,6 +20,10 @@ class Tables(Protocol):
 
     connection: duckdb.DuckDBPyConnection
     """In which every table that was provided is a view of its own name."""
+
+    def refuse_rebuilt(self) -> None:
+        """Raise :class:`StaleIndexError` where a build has put other tables in the place of these."""
+        ...
 
     def read_by(self, text: str) -> set[str]:
         """Return the tables and views that have to be there for a query."""
@@ -51,6 +55,7 @@ class LocalTables:
     """
 
     def __init__(self, folder: Path, manifest: IndexManifest) -> None:
+        self._folder, self._digest, self._seen = folder, manifest.index_digest, _stamp(folder / MANIFEST_NAME)
         self.connection = duckdb.connect(":memory:")
         for name, entry in manifest.tables.items():
             file = folder / entry.path
@@ -58,8 +63,18 @@ class LocalTables:
             put_behind(self.connection, name, file)
         lock(self.connection, [folder / entry.path for entry in manifest.tables.values()])
 
+    def refuse_rebuilt(self) -> None:
+        """Raise :class:`StaleIndexError` where a build wrote other tables: its answers would not fit earlier ones."""
+        now = _stamp(self._folder / MANIFEST_NAME)
+        if now != self._seen:
+            digest = read_manifest(self._folder).index_digest
+            if digest != self._digest:
+                raise StaleIndexError(_rebuilt(str(self._folder), self._digest, digest))
+            self._seen = now
+
     def read_by(self, text: str) -> set[str]:
-        """Return all: they are there."""
+        """Return all: they are there. Raises as :meth:`refuse_rebuilt`."""
+        self.refuse_rebuilt()
         return set(NAMES)
 
     def provide(self, names: Iterable[str]) -> None:
@@ -68,6 +83,22 @@ class LocalTables:
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()
+
+
+def _stamp(file: Path) -> tuple[int, int, int] | None:
+    """Return what differs when a file was replaced; None where there is none."""
+    try:
+        stat = file.stat()
+    except FileNotFoundError:
+        return None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def _rebuilt(where: str, before: str, now: str) -> str:
+    return describe(
+        "index was built again since it was opened", where=where, expected=f"index {before}", got=f"index {now}",
+        fix="open it again with headrace.open_index, and make loaders of that",
+    )  # fmt: skip
 
 
 def damaged(where: str, error: Exception) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 import headrace
 from build_here import build_here
-from headrace.schemas.errors import ConfigError, IndexFormatError, SourceError
+from headrace.schemas.errors import ConfigError, IndexFormatError, SourceError, StaleIndexError
 from headrace.schemas.tables import TABLES
 from oracle_loader import OracleLoader
 from synthetic import write_store
@@ -116,6 +116,26 @@ def test_a_closed_index_says_so_and_its_loaders_go_on(joint):
         assert sum(len(batch) for batch in loader) == loader.num_windows
     with pytest.raises(ConfigError, match="closed"):
         headrace.WindowLoader(index, "train")
+
+
+def test_an_index_that_was_built_again_is_to_be_opened_again(joint, copied):
+    """Answers that were kept would not fit those of the new tables."""
+    with headrace.open_index(copied) as index:
+        before = index.windows("train")
+        (copied / "manifest.json").touch()
+        assert index.windows("train") == before
+        build_here({**joint.config.as_dict(), "window": {"hindcast_length": 3, "warmup_length": 0}}, copied)
+        asks = (
+            index.stats,
+            lambda: index.windows("train"),
+            lambda: index.sql("SELECT * FROM windows"),
+            lambda: headrace.WindowLoader(index, "train"),
+        )
+        for ask in asks:
+            with pytest.raises(StaleIndexError, match=r"(?s)built again.*open it again"):
+                ask()
+    with headrace.open_index(copied) as index:
+        assert index.windows("train") != before
 
 
 def test_no_folder_is_a_source_error(tmp_path):
