@@ -1,0 +1,42 @@
+"""Compiled code is kept between runs; where it cannot be, functions are compiled and work all the same."""
+
+import resource
+from pathlib import Path
+
+import numba
+import pytest
+
+from headrace.compiled import compiled
+
+
+def doubled(value):
+    return 2 * value
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("pattern", ["*.nbi", "*.nbc"])
+def test_kept_code_that_is_damaged_is_compiled_anew_and_kept_again(kept, pattern):
+    assert compiled(doubled)(3) == 6
+    (file,) = kept.rglob(pattern)
+    file.write_bytes(file.read_bytes()[:20])
+    for hits in (0, 1):
+        again = compiled(doubled)
+        assert again(3) == 6
+        assert sum(again.stats.cache_hits.values()) == hits
+
+
+def test_code_is_not_kept_where_no_byte_can_be_written(kept):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        assert compiled(doubled)(3) == 6
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(kept.rglob("*.nb?")) == []
+    assert compiled(doubled)(3) == 6
+    assert len(list(kept.rglob("*.nb?"))) == 2
