@@ -1,4 +1,4 @@
-"""Consolidated copies of metadata that are not what the arrays' own documents say. Nothing is ever read by them here.
+"""Consolidated copies of metadata that are not what the arrays' own documents say, which alone count here.
 
 Whoever opens the store with another library may go by them: a grown array then ends where it ended before.
 """

@@ -74,8 +74,8 @@ def opening_once(stores: OpenedStores | None = None) -> Iterator[None]:
 def open_group(uri: str, storage: StorageConfig | None = None, *, key: str = "") -> zarr.Group:
     """Open a store for reading.
 
-    Array metadata is always read from the array itself: a consolidated copy can be stale, and to find that out takes
-    as many requests as to do without it.
+    Array metadata are the array's own: a consolidated copy can be stale. What a listing proves of it is taken, see
+    :mod:`headrace.objects.copied_documents`.
 
     Parameters
     ----------

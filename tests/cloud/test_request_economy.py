@@ -4,7 +4,10 @@ import json
 import os
 import re
 import resource
+import warnings
 from collections import Counter
+from functools import reduce
+from operator import getitem
 
 import pytest
 import zarr
@@ -14,13 +17,14 @@ from build_here import build_here
 from fault_proxy import FaultProxy
 from fault_rules import Rule
 from headrace import open_store
-from headrace.indexer.check import check_index
+from headrace.indexer.check import check_config, check_index
 from headrace.objects import limits
 from headrace.schemas.errors import StaleIndexError
 from indexing import rows, table_bytes
 
 CHUNK = r"zarr/(rain|warmth|flow)/(c/\d/\d|\d\.\d)$"
 STORES = ("creek", "creek_attributes", "river", "river_attributes")
+OWN = (("creek.zarr", ".zarray"), ("river.zarr", "zarr.json"))
 SMALL = 2400
 """A memory budget that holds no split."""
 
@@ -110,19 +114,36 @@ def test_rows_kept_in_a_folder_are_asked_for_once_ever(proxy, index, tmp_path):
     assert needed[1] == 0
 
 
-def test_a_stale_copy_of_the_metadata_is_not_believed(cloud, tmp_path):
-    """C11: what an array says of itself counts, not the consolidated copy from before it grew."""
-    group = zarr.open_group(cloud.folder / "creek.zarr")
-    zarr.consolidate_metadata(group.store)
-    calm = build_here(cloud.config, tmp_path / "calm")
-    consolidated = cloud.folder / "creek.zarr" / ".zmetadata"
-    old = json.loads(consolidated.read_text())
-    old["metadata"]["flow/.zarray"]["fill_value"] = 5.0
-    old["metadata"]["rain/.zarray"]["shape"] = [3, 40]
-    consolidated.write_text(json.dumps(old))
-    assert table_bytes(build_here(cloud.config, tmp_path / "stale")) == table_bytes(calm)
-    group["flow"].attrs["missing_value"] = 3.0
-    with headrace.open_index(calm) as opened, pytest.raises(StaleIndexError, match="missing_value"):
+def test_a_consolidated_copy_is_used_where_it_is_proven_and_a_stale_one_is_not_believed(cloud, proxy, tmp_path):
+    """C11: what an array says of itself counts. A listing tells whether the copy says the same."""
+    documents = r"/(creek|river).zarr/(basin|time|rain|flow)/(\.zarray|\.zattrs|zarr.json)$"
+    single = build_here(cloud.config, tmp_path / "single")
+    proxy.use()
+    check_config(cloud.config)
+    assert len(proxy.asked("GET", documents)) == 12
+    for name in ("creek", "river"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # consolidated metadata of format 3 are young
+            zarr.consolidate_metadata(str(cloud.folder / f"{name}.zarr"))
+    assert table_bytes(build_here(cloud.config, tmp_path / "calm")) == table_bytes(single)
+    proxy.use()
+    check_config(cloud.config)
+    assert not proxy.asked("GET", documents)
+    for path, section in (("creek.zarr/.zmetadata", ()), ("river.zarr/zarr.json", ("consolidated_metadata",))):
+        content = json.loads((cloud.folder / path).read_text())
+        copied = reduce(getitem, (*section, "metadata"), content)
+        copied["flow" if section else "flow/.zarray"]["fill_value"] = 5.0
+        copied["rain" if section else "rain/.zarray"]["shape"] = [3, 40]
+        (cloud.folder / path).write_text(json.dumps(content))
+    assert table_bytes(build_here(cloud.config, tmp_path / "stale")) == table_bytes(single)
+    proxy.use()
+    remarks = check_config(cloud.config).inventory.remarks
+    assert sum("consolidated metadata are stale" in remark for remark in remarks) == 2
+    assert {e.key.partition("/")[2] for e in proxy.asked("GET", documents)} == {
+        f"{a}/{name}/{d}" for a, d in OWN for name in ("rain", "flow")
+    }
+    zarr.open_group(cloud.folder / "creek.zarr")["flow"].attrs["missing_value"] = 3.0
+    with headrace.open_index(tmp_path / "calm") as opened, pytest.raises(StaleIndexError, match="missing_value"):
         headrace.WindowLoader(opened, "train")
 
 

@@ -17,9 +17,9 @@ from headrace.objects.faults import Fault
 from headrace.schemas.storage_config import StorageConfig
 
 T = TypeVar("T")
-FIRST_SECONDS: Final = 9.0
+FIRST_SECONDS: Final = 7.0
 """How long the first answer of an address may take; more where ``timeout_seconds`` is more than a minute."""
-AGAIN_SECONDS: Final = 4.0
+AGAIN_SECONDS: Final = 3.0
 """Silence after which the first request is sent once more, beside the one that is under way."""
 _REMEMBERED_SECONDS: Final = 5.0
 """How long after an address was given up further requests fail at once."""

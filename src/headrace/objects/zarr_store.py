@@ -8,6 +8,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, Self
 
 import zarr
@@ -16,6 +17,7 @@ from zarr.core.buffer import Buffer, BufferPrototype
 
 from headrace.objects.bucket import StoredObject
 from headrace.objects.client import S3Client, client_for
+from headrace.objects.copied_documents import CopiedDocuments, read_copy, taken_or_asked
 from headrace.objects.fetch import ObjectFetch, held_objects
 from headrace.objects.limits import request_pool
 from headrace.objects.location import Location
@@ -23,11 +25,11 @@ from headrace.objects.stat import ObjectStat
 from headrace.schemas.errors import StorageError, describe
 from headrace.schemas.storage_config import StorageConfig
 
-_DOCUMENTS = {"zarr.json", ".zarray", ".zattrs", ".zgroup"}
 _AHEAD_NBYTES = 16 * 2**20
 """Stored bytes of one array that are fetched ahead, at most."""
 _CONSOLIDATED = ".zmetadata"
-"""Asked for by Zarr whether or not it is to be used; here it never is, because it can be stale."""
+"""Asked for by Zarr whether or not it is to be used; here only what is proven of it is, because it can be stale."""
+_DOCUMENTS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", _CONSOLIDATED}
 
 
 class RemoteStore(Store):
@@ -51,6 +53,7 @@ class RemoteStore(Store):
         self._listings: dict[str, Future[dict[str, ObjectStat]]] = {}
         self._whole: dict[str, dict[str, ObjectStat]] = {}
         self._ahead: dict[str, Future[StoredObject | None]] = {}
+        self._copy: Future[CopiedDocuments] | None = None
 
     def __reduce__(self) -> tuple[type[Self], tuple[Location, StorageConfig]]:
         return type(self), (self.location, self.storage)
@@ -110,12 +113,19 @@ class RemoteStore(Store):
         found = self._asked(key).result()
         return None if found is None else bytes(found.data)
 
-    def ask_ahead(self, documents: Iterable[str], folders: Iterable[str]) -> None:
-        """Ask for documents and listings that will be wanted one after another; answers and faults wait for that."""
+    def ask_ahead(self, documents: Iterable[str], folders: Iterable[str], copy: str) -> None:
+        """Ask for documents and listings that will be wanted one after another; answers and faults wait for that.
+
+        Of arrays that are listed, documents are taken from the store's consolidated ``copy`` where the listing proves
+        them.
+        """
+        wanted = list(folders)
+        if wanted and self._copy is None:
+            self._copy = read_copy(self._asked(copy))
+        for folder in wanted:
+            self._listed(folder)
         for key in documents:
             self._asked(key)
-        for folder in folders:
-            self._listed(folder)
 
     def fetch_ahead(self, folders: Iterable[str]) -> None:
         """Begin to fetch all objects below folders, where they are not large; each is handed out once."""
@@ -148,8 +158,13 @@ class RemoteStore(Store):
         with self._lock:
             known = self._documents.get(key)
             if known is None or _failed(known):
-                known = self._documents[key] = self.client.submit(self.location.joined(key))
+                known = self._documents[key] = self._taken_or_asked(key)
             return known
+
+    def _taken_or_asked(self, key: str) -> "Future[StoredObject | None]":
+        ask = partial(self.client.submit, self.location.joined(key))
+        listing = self._listings.get(key.rpartition("/")[0])
+        return ask() if self._copy is None or listing is None else taken_or_asked(key, self._copy, listing, ask)
 
     def _submitted(self, key: str, client: S3Client | None = None) -> "Future[StoredObject | None]":
         ahead = self._ahead.pop(key, None) if self._ahead else None
@@ -243,6 +258,7 @@ def ask_ahead(group: zarr.Group, names: Iterable[str], *, listed: Iterable[str] 
     """
     remote = remote_store(group)
     if remote is not None:
-        documents = ("zarr.json",) if group.metadata.zarr_format == 3 else (".zarray", ".zattrs")
-        remote.ask_ahead([f"{name}/{document}" for name in names for document in documents], listed)
+        newer = group.metadata.zarr_format == 3
+        documents, copy = (("zarr.json",), "zarr.json") if newer else ((".zarray", ".zattrs"), _CONSOLIDATED)
+        remote.ask_ahead([f"{name}/{document}" for name in names for document in documents], listed, copy)
         remote.fetch_ahead(read)
