@@ -48,17 +48,17 @@ class Problems:
 
 
 def _told_once(errors: Sequence[HeadraceError]) -> list[HeadraceError]:
-    """Put together what an object store said of several stores alike: one error with all the places."""
+    """Say the same once; what an object store said of several stores becomes one error with all the places."""
     alike: dict[object, list[HeadraceError]] = {}
     for error in errors:
-        cause = _PLACE.sub("", _TRIES.sub("", str(error))) if isinstance(error, StorageError) else id(error)
+        cause = _PLACE.sub("", _TRIES.sub("", str(error))) if isinstance(error, StorageError) else str(error)
         alike.setdefault(cause, []).append(error)
     return [_with_places(same) for same in alike.values()]
 
 
 def _with_places(same: Sequence[HeadraceError]) -> HeadraceError:
     first, *others = same
-    if not others:
+    if not others or not isinstance(first, StorageError):
         return first
     places = dict.fromkeys(found[1] for error in others if (found := _PLACE.search(str(error))))
     return StorageError(_PLACE.sub(lambda found: f"{found[0]}; also {', '.join(places)}", str(first), count=1))

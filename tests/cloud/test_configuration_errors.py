@@ -111,7 +111,9 @@ def test_unknown_key(bucket, tmp_path, monkeypatch):
 
 def test_no_credentials(bucket, tmp_path, monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    refused(check(bucket, tmp_path), "no credentials", bucket.url, r"storage\.anon", code=2)
+    outcome = check(bucket, tmp_path)
+    refused(outcome, "no credentials", bucket.url, r"storage\.anon", code=2)
+    assert (outcome.out + outcome.err).count("no credentials for an object store") == 1
 
 
 def test_unknown_profile(bucket, tmp_path):
