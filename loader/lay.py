@@ -44,5 +44,12 @@ def lay(
         What stands for NaN.
     mask
         Column that gets 1 where a value is missing and 0 elsewhere.
+
+    Raises
+    ------
+    IndexError
+        There are not as many rows as values, or no such column: compiled code would write elsewhere.
     """
+    if rows.shape[0] != values.size or not max(column, -1 if mask is None else mask) < rows.shape[1]:
+        raise IndexError("the values do not fit the rows")
     _lay(values, mean, std, missing, rows, column, -1 if mask is None else mask)

@@ -20,3 +20,11 @@ def test_one_pass_gives_what_numpy_gives(missing: np.float32, mask: int | None):
     assert rows[:, 1].tobytes() == expected.astype(np.float32).tobytes()
     np.testing.assert_array_equal(rows[:, 3], gone if mask == 3 else -1)
     assert (rows[:, [0, 2]] == -1).all()
+
+
+@pytest.mark.parametrize(("steps", "column", "mask"), [(5, 0, None), (3, 0, None), (4, 2, None), (4, 0, 2)])
+def test_values_that_do_not_fit_the_rows_are_refused(steps: int, column: int, mask: int | None):
+    values, rows = np.ones(steps, np.float32), np.zeros((4, 2), np.float32)
+    with pytest.raises(IndexError, match="do not fit"):
+        lay(values, np.float32(0), np.float32(1), rows, column=column, missing=np.float32(0), mask=mask)
+    assert not rows.any()
