@@ -15,13 +15,15 @@ import pyarrow.compute as pc
 from headrace.objects import is_remote
 from headrace.objects.at_once import at_once
 from headrace.open_store import opening_once
-from headrace.schemas.errors import SourceError, StaleIndexError
+from headrace.schemas.errors import ConfigError, SourceError, StaleIndexError
 from headrace.staleness import Change, IndexedDataset, changes_of_all, find_all_changes, snapshots_of, stale_message
 
 if TYPE_CHECKING:
     from headrace.loader.catalog import Index
 
 logger = logging.getLogger(__name__)
+_PASSED_OVER = (SourceError, ConfigError)
+"""What says that a store cannot be asked: it is gone, or this machine has no credentials for it."""
 
 
 def refuse_stale(index: "Index", dataset_ids: Sequence[str]) -> None:
@@ -40,24 +42,24 @@ def refuse_stale(index: "Index", dataset_ids: Sequence[str]) -> None:
 
 
 def warn_if_stale(index: "Index") -> None:
-    """Log one warning that names what changed; a store that is gone or cannot be opened is passed over."""
+    """Log one warning that names what changed; a store that is gone or cannot be reached is passed over."""
     datasets = [_indexed(index, dataset_id) for dataset_id in index.dataset_ids]
     remote = any(is_remote(d.config.timeseries) for d in datasets)
     with opening_once(index.stores):
         looked = at_once([partial(_changes_or_error, d) for d in datasets], remote=remote)
-    changes = [change for found in looked if not isinstance(found, SourceError) for change in found]
-    for error in (found for found in looked if isinstance(found, SourceError)):
+    changes = [change for found in looked if not isinstance(found, _PASSED_OVER) for change in found]
+    for error in (found for found in looked if isinstance(found, _PASSED_OVER)):
         logger.debug("not compared with the index: %s", error)
     if changes:
         logger.warning("%s", stale_message(changes, index.path))
-    if len(changes) > 0 or any(isinstance(found, SourceError) for found in looked):
+    if len(changes) > 0 or any(isinstance(found, _PASSED_OVER) for found in looked):
         index.stores.forget()
 
 
-def _changes_or_error(indexed: IndexedDataset) -> list[Change] | SourceError:
+def _changes_or_error(indexed: IndexedDataset) -> list[Change] | SourceError | ConfigError:
     try:
         return find_all_changes(indexed)
-    except SourceError as error:
+    except _PASSED_OVER as error:
         return error
 
 

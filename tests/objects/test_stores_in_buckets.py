@@ -1,7 +1,10 @@
 """Stores in a bucket give what the same stores give on a disk, and what is wrong with them is said."""
 
+import asyncio
+import gc
 import pickle
 import re
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +17,15 @@ import pytest
 import headrace
 from build_here import build_here
 from headrace.indexer.inventory import take_inventory
+from headrace.objects import client as client_module
+from headrace.objects.bucket import StoredObject
 from headrace.objects.client import S3Client
 from headrace.objects.counts import RequestCounts, request_counts
+from headrace.objects.zarr_store import _heard
 from headrace.open_store import open_group
 from headrace.schemas.config import Config
 from headrace.schemas.config_io import parse_config
-from headrace.schemas.errors import SourceError, StaleIndexError, StoreNotFoundError
+from headrace.schemas.errors import ConfigError, SourceError, StaleIndexError, StorageError, StoreNotFoundError
 from indexing import table_bytes
 from joint_stores import Joint, write_joint
 from s3_server import SECRET, Bucket
@@ -181,3 +187,26 @@ def test_an_index_and_its_loader_ask_for_each_document_once(both: Both):
     with mock.patch.object(S3Client, "get", counted), headrace.open_index(both.remote_index) as index:
         headrace.WindowLoader(index, "train").close()
     assert len(asked) == len(set(asked)) > 20
+
+
+def test_an_index_on_a_disk_answers_without_credentials_for_its_stores(both: Both, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    client_module._client.cache_clear()
+    with headrace.open_index(both.remote_index) as index:
+        assert index.windows("train").num_rows > 0
+        with pytest.raises(ConfigError, match="no credentials"):
+            headrace.WindowLoader(index, "train")
+
+
+def test_a_fault_that_nobody_waits_for_is_not_told_by_the_event_loop():
+    async def leave() -> list[Any]:
+        told: list[Any] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        asked: Future[StoredObject | None] = Future()
+        _heard(asked)
+        asked.set_exception(StorageError("refused"))
+        await asyncio.sleep(0.01)
+        gc.collect()
+        return told
+
+    assert asyncio.run(leave()) == []

@@ -141,9 +141,9 @@ class RemoteStore(Store):
         """Return an object or a part of it; None only where the server says that there is none."""
         if key == _CONSOLIDATED:
             return None
-        if key.endswith("/.zgroup") and await asyncio.wrap_future(self._asked(f"{key[:-7]}.zarray")) is not None:
+        if key.endswith("/.zgroup") and await _heard(self._asked(f"{key[:-7]}.zarray")) is not None:
             return None  # what is an array is no group
-        found = await asyncio.wrap_future(self._asked(key))
+        found = await _heard(self._asked(key))
         if found is None:
             return None
         data = found.data
@@ -218,6 +218,13 @@ class RemoteStore(Store):
     async def delete(self, key: str) -> None:
         """Refuse."""
         self._check_writable()
+
+
+def _heard(asked: "Future[StoredObject | None]") -> "asyncio.Future[StoredObject | None]":
+    """Return what waits for a request; its fault is told by another one where nobody waits any longer."""
+    found = asyncio.wrap_future(asked)
+    found.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return found
 
 
 def _failed(asked: "Future[Any]") -> bool:
