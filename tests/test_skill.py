@@ -116,7 +116,7 @@ def test_the_page_shows_seeds_means_difference_and_ratio(tmp_path, monkeypatch):
     prose = " ".join(page.split())
     assert "differ by +0.010, within the 0.050" in prose
     assert "2.00 × as fast as neuralhydrology, which uses 2.11 × its CPU seconds" in prose
-    assert "| resident | 64 | 1, the first epoch 8 | – | 1.00 | 0.700, 0.720 | 0.710 | – | – |" in page
+    assert "| resident | 64 | 9, then 1 | – | 0.50, then 1.00 | 0.700, 0.720 | 0.710 | – | – |" in page
     assert "| 1/2: 8 KiB | 64 | 9 | 8 | 0.50 | 0.710, 0.700 | 0.705 | -0.005 ± 0.015 | -0.007 ± 0.021 |" in page
     assert "| 1/8: 8 KiB | 64 | 9 | 8 | 0.50 | 0.600, 0.630 | 0.615 | -0.095 ± 0.005 | -0.126 ± 0.004 |" in page
     assert "Beyond 2 standard errors below the resident trainings: 1/8 (-0.126)." in prose
