@@ -4,7 +4,7 @@ A stored object is absent only where the file system proves it. What cannot be d
 says so, missing; it is never taken for absent.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from headrace.indexer.coordinates import read_time
 from headrace.indexer.fingerprint import metadata_digest, objects_digest, order_digest
-from headrace.indexer.scan import Piece, ScanResult, scan
+from headrace.indexer.scan import Piece, ScanResult, is_small, scan
 from headrace.indexer.time_order import FixTime
 from headrace.indexer.units import ScanUnit
 from headrace.objects import ObjectStat
@@ -27,8 +27,8 @@ from headrace.schemas.storage_config import StorageConfig
 from headrace.scratch import Lease
 from headrace.store import BASIN_DIM, TIME_DIM, StoredArray, open_array
 
-READ_NBYTES = 4 << 20
-"""Chunks are read together up to this size: many tiny ones in one call, large ones into memory that is used again."""
+READ_NBYTES = 256 << 10
+"""Chunks are read together up to this size: many tiny ones in one call, others alone, to stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,15 +95,18 @@ def scan_unit(
     if objects_digest(stats) != unit.objects:
         raise _changed(stored, unit)
     bounds = [stored.grid.time.bounds(t) for t in range(*unit.time_chunks)]
-    pieces, bad = _read(stored, unit, bounds, stats, policy, fetch, lease)
+    bad: set[tuple[int, int]] = set()
+    order = _order(unit.uri, storage, unit.fix_time, unit.order) if unit.order else None
+    scanned = scan(
+        _read(stored, unit, bounds, stats, policy, fetch, lease, bad),
+        unit,
+        chunk_starts=[start for start, _ in bounds],
+        stored_steps=(bounds[0][0], bounds[-1][1]),
+        order=order,
+    )
     if fetch.may_change and objects_digest([fetch.stat(key) for key in keys]) != unit.objects:
         raise _changed(stored, unit)
     fetch.drop()
-    lost = [
-        b for b, stat in zip(bounds, stats, strict=True) if b in bad or (stat is None and unit.rule.absent_is_missing)
-    ]
-    order = _order(unit.uri, storage, unit.fix_time, unit.order) if unit.order else None
-    scanned = scan(pieces, unit, chunk_starts=[start for start, _ in bounds], lost=lost, order=order)
     if lease is not None:
         lease.give_back()
     return UnitResult(unit=unit, chunks=_chunks(unit, bounds, stats, bad, scanned), scanned=scanned)
@@ -158,29 +161,31 @@ def _read(
     policy: BadChunkPolicy,
     fetch: Fetch,
     lease: Lease | None,
-) -> tuple[list[Piece], set[tuple[int, int]]]:
-    """Return the raw values, and the step ranges of chunks that cannot be decoded."""
+    bad: set[tuple[int, int]],
+) -> Iterator[Piece]:
+    """Yield the raw values; step ranges of chunks that cannot be decoded are added to ``bad``."""
     rows = slice(*unit.rows)
     step_nbytes = stored.dtype.itemsize * (rows.stop - rows.start)
-    pieces: list[Piece] = []
-    bad: set[tuple[int, int]] = set()
+    small = is_small(rows.stop - rows.start, bounds[-1][1] - bounds[0][0])
     for group in _grouped(range(len(bounds)), lambda i: step_nbytes * (bounds[i][1] - bounds[i][0])):
         start, stop = bounds[group[0]][0], bounds[group[-1]][1]
-        if not any(stats[i] for i in group):
-            absent = np.broadcast_to(
-                np.asarray(absent_value(stored.array), dtype=stored.dtype), (rows.stop - rows.start, stop - start)
-            )
-            pieces.append(Piece(start=start, stop=stop, raw=absent))
+        absent = [bounds[i] for i in group if stats[i] is None]
+        lost = absent if unit.rule.absent_is_missing else []
+        if len(absent) == len(group):
+            fill = np.asarray(absent_value(stored.array), dtype=stored.dtype)
+            raw = np.broadcast_to(fill, (rows.stop - rows.start, stop - start))
+            yield Piece(start=start, stop=stop, raw=raw, lost=lost)
             continue
         try:
-            pieces.append(Piece(start=start, stop=stop, raw=stored.read(rows, slice(start, stop), fetch, lease)))
+            raw = stored.read(rows, slice(start, stop), fetch, lease)
         except DamagedChunkError:
             if policy == "error" and len(group) == 1:
                 raise
-            one_by_one, unreadable = _read_one_by_one(stored, rows, [bounds[i] for i in group], policy, fetch)
-            pieces += one_by_one
-            bad |= unreadable
-    return pieces, bad
+            yield from _read_one_by_one(stored, rows, [bounds[i] for i in group], policy, fetch, lost, bad)
+        else:
+            yield Piece(start=start, stop=stop, raw=raw, lost=lost)
+            if small and lease is not None:
+                lease.give_back()  # the next one is decoded into the same memory
 
 
 def _grouped(chunks: Iterable[int], nbytes_of: Callable[[int], int]) -> list[list[int]]:
@@ -198,10 +203,15 @@ def _grouped(chunks: Iterable[int], nbytes_of: Callable[[int], int]) -> list[lis
 
 
 def _read_one_by_one(
-    stored: StoredArray, rows: slice, bounds: Sequence[tuple[int, int]], policy: BadChunkPolicy, fetch: Fetch
-) -> tuple[list[Piece], set[tuple[int, int]]]:
+    stored: StoredArray,
+    rows: slice,
+    bounds: Sequence[tuple[int, int]],
+    policy: BadChunkPolicy,
+    fetch: Fetch,
+    lost: Sequence[tuple[int, int]],
+    bad: set[tuple[int, int]],
+) -> Iterator[Piece]:
     """Read chunk by chunk, so that the bad one is named, or it alone is missing."""
-    pieces, bad = [], set()
     for start, stop in bounds:
         try:
             raw = stored.read(rows, slice(start, stop), fetch)
@@ -210,8 +220,8 @@ def _read_one_by_one(
                 raise
             bad.add((start, stop))
             raw = np.broadcast_to(np.zeros((), dtype=stored.dtype), (rows.stop - rows.start, stop - start))
-        pieces.append(Piece(start=start, stop=stop, raw=raw))
-    return pieces, bad
+        gone = [b for b in ((start, stop),) if b in bad or b in lost]
+        yield Piece(start=start, stop=stop, raw=raw, lost=gone)
 
 
 def _chunks(

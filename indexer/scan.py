@@ -1,11 +1,12 @@
 """One unit's raw values to runs, moments and counts: pure, no I/O.
 
-Rows are decoded a few at a time, so that a block stays in the CPU cache through all passes. A row's sums run over its
-own values in time order, whatever the height of the block and the order of the dimensions in the store.
+A small unit is decoded piece by piece as it is read, while its raw values are in the CPU cache; of a large one a few
+rows are decoded at a time, so that a block stays there through all passes. A row's sums run over its own values in time
+order, whatever the height of the block and the order of the dimensions in the store.
 Legend: S rows, T steps, K cuts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -21,6 +22,8 @@ from headrace.schemas.moments import Moments
 
 BLOCK_VALUES = 1 << 17
 """Values decoded at once: with raw values and temporaries about two megabytes, the cache of one core."""
+SMALL_VALUES = 1 << 20
+"""Values of a unit that is decoded as it is read: no raw value is held then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,60 +54,66 @@ class Piece:
     start, stop
         Steps, half-open.
     raw
-        Stored values [S, stop - start], in any memory order.
+        Stored values [S, stop - start], in any memory order; of a small unit until the next piece is asked for.
+    lost
+        Step ranges that are missing whatever the values are: absent or unreadable chunks.
     """
 
     start: int
     stop: int
     raw: NDArray[Any]
+    lost: Sequence[tuple[int, int]] = ()
+
+
+def is_small(num_rows: int, num_steps: int, most_values: int = SMALL_VALUES) -> bool:
+    """Return whether a unit is decoded as it is read."""
+    return num_rows * num_steps <= most_values
 
 
 def scan(
-    pieces: Sequence[Piece],
+    pieces: Iterable[Piece],
     unit: ScanUnit,
     *,
     chunk_starts: Sequence[int],
-    lost: Sequence[tuple[int, int]] = (),
+    stored_steps: tuple[int, int] | None = None,
     order: NDArray[np.int64] | None = None,
     block_values: int = BLOCK_VALUES,
+    small_values: int = SMALL_VALUES,
 ) -> ScanResult:
     """Scan the raw values of a unit.
 
     Parameters
     ----------
     pieces
-        Stored values, together all steps of the unit.
+        Stored values, together all steps of the unit; asked for once, one after another.
     unit
         Where they come from and what they mean.
     chunk_starts
         First stored step of each time chunk.
-    lost
-        Stored step ranges that are missing whatever the pieces hold: absent or unreadable chunks.
+    stored_steps
+        Steps that the pieces hold; None: those of the unit, which are as stored.
     order
         Stored step of each step of the unit, where the time axis was mended.
-    block_values
-        Upper bound for the values of one block; does not change the result.
+    block_values, small_values
+        Upper bounds for the values of one block and of a unit that is decoded as it is read; do not change the result.
     """
-    (first_row, last_row), (first_step, last_step) = unit.rows, (pieces[0].start, pieces[-1].stop)
-    area = np.frombuffer(unit.area, dtype="<f8") if unit.area else None
-    height = min(max(1, block_values // (last_step - first_step)), last_row - first_row)
-    buffer = np.empty((height, last_step - first_step), dtype=np.float32)
-    per_stored_step = np.zeros(last_step - first_step, dtype=np.int64)
+    (first_row, last_row), (first_step, last_step) = unit.rows, stored_steps or unit.steps
+    num_rows, num_steps = last_row - first_row, last_step - first_step
+    small = is_small(num_rows, num_steps, small_values)
+    height = num_rows if small else min(max(1, block_values // num_steps), num_rows)
+    buffer = np.empty((height, num_steps), dtype=np.float32)
+    if small:
+        _decode(pieces, unit, slice(0, num_rows), first_step, buffer, block_values)
+    else:
+        pieces = list(pieces)
+    per_stored_step = np.zeros(num_steps, dtype=np.int64)
     sums = _Sums(unit)
     runs: list[Runs] = []
-    for top in range(0, last_row - first_row, height):
-        rows = slice(top, min(top + height, last_row - first_row))
+    for top in range(0, num_rows, height):
+        rows = slice(top, min(top + height, num_rows))
         values = buffer[: rows.stop - rows.start]
-        for piece in pieces:
-            for begin in range(piece.start, piece.stop, block_values):  # one turn, unless the axis is very long
-                steps = slice(begin, min(begin + block_values, piece.stop))
-                raw = piece.raw[rows, steps.start - piece.start : steps.stop - piece.start]
-                if raw.strides[1] != raw.itemsize:  # time comes first in the store
-                    raw = np.ascontiguousarray(raw)
-                out = values[:, steps.start - first_step : steps.stop - first_step]
-                decode(raw, unit.rule, area=None if area is None else area[rows], out=out)
-        for start, stop in lost:
-            values[:, start - first_step : stop - first_step] = np.nan
+        if not small:
+            _decode(pieces, unit, rows, first_step, values, block_values)
         if order is not None:
             per_stored_step += (~np.isnan(values)).sum(axis=0)
             values = np.take(values, order, axis=1)
@@ -113,6 +122,28 @@ def scan(
     per_step = observed_per_step(found, first_step, last_step) if order is None else per_stored_step
     valid_count = np.add.reduceat(per_step, np.asarray(chunk_starts) - first_step)
     return ScanResult(runs=found, moments=sums.moments(), valid_count=valid_count)
+
+
+def _decode(
+    pieces: Iterable[Piece],
+    unit: ScanUnit,
+    rows: slice,
+    first_step: int,
+    values: NDArray[np.float32],
+    block_values: int,
+) -> None:
+    """Fill canonical values, float32 [rows, T], from the rows of pieces; a large one in turns."""
+    area = np.frombuffer(unit.area, dtype="<f8")[rows] if unit.area else None
+    most_steps = max(block_values // values.shape[0], 1)
+    for piece in pieces:
+        for begin in range(piece.start, piece.stop, most_steps):
+            steps = slice(begin, min(begin + most_steps, piece.stop))
+            raw = piece.raw[rows, steps.start - piece.start : steps.stop - piece.start]
+            if raw.strides[1] != raw.itemsize:  # time comes first in the store
+                raw = np.ascontiguousarray(raw)
+            decode(raw, unit.rule, area=area, out=values[:, steps.start - first_step : steps.stop - first_step])
+        for start, stop in piece.lost:
+            values[:, start - first_step : stop - first_step] = np.nan
 
 
 class _Sums:

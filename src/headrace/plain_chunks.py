@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numcodecs
 import numpy as np
 import zarr
+from numcodecs import blosc
 from numpy.typing import NDArray
 from zarr.core.metadata import ArrayV2Metadata
 
@@ -73,6 +74,8 @@ class _Plain:
         self._decompress, self._shape, self._dtype, self._stored, self._order = decompress, shape, dtype, stored, order
         self._nbytes = math.prod(shape) * stored.itemsize
         self.blosc = isinstance(getattr(decompress, "__self__", None), numcodecs.Blosc)
+        if self.blosc:  # what the codec calls, once it has spent some microseconds on what the bytes may be
+            self._decompress = blosc.decompress
 
     def __call__(self, data: Any, memory: NDArray[np.uint8] | None = None) -> NDArray[Any]:
         if self._decompress is None:

@@ -1,4 +1,4 @@
-"""Memory for large decoded chunks, used again: fresh memory for each costs a third of what decoding does.
+"""Memory for decoded chunks, used again: fresh memory for each costs a third of what decoding does.
 
 Whoever decodes holds a lease, takes memory from it and gives it back once the values are used up. What was given back
 waits for the next one as long as anybody holds a lease, so never more is kept than was once in use together.
@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST_NBYTES: Final = 1 << 20
+LEAST_NBYTES: Final = 1 << 16
 """Smaller chunks get fresh memory, which the allocator has at hand."""
 
 

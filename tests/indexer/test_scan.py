@@ -43,7 +43,8 @@ def blocks(draw):
 def test_bytes_do_not_depend_on_block_height(block, height):
     values, cuts = block
     unit = unit_of(values.shape, first_row=5, first_step=40, cuts=[40 + c for c in cuts])
-    assert bytes_of(scanned(values, unit)) == bytes_of(scanned(values, unit, block_values=height))
+    for most in ({"block_values": height}, {"block_values": height, "small_values": 0}):
+        assert bytes_of(scanned(values, unit)) == bytes_of(scanned(values, unit, **most))
 
 
 @given(blocks())
@@ -60,7 +61,10 @@ def test_bytes_do_not_depend_on_how_the_unit_was_read(block, edges):
     unit = unit_of(values.shape, cuts=cuts)
     edges = [0, *sorted(e for e in edges if e < values.shape[1]), values.shape[1]]
     pieces = [Piece(start=a, stop=b, raw=values[:, a:b]) for a, b in pairwise(edges)]
-    assert bytes_of(scanned(values, unit)) == bytes_of(scanned(values, unit, pieces=pieces))
+    for most in (1 << 20, 0):
+        assert bytes_of(scanned(values, unit)) == bytes_of(
+            scanned(values, unit, pieces=iter(pieces), small_values=most)
+        )
 
 
 @given(blocks())
@@ -89,7 +93,7 @@ def test_valid_counts_are_counted_per_time_chunk(observed, data):
 
 def test_lost_steps_are_missing_whatever_the_values():
     values = np.ones((2, 6), dtype="i2")
-    found = scanned(values, unit_of((2, 6)), lost=[(1, 3), (5, 6)])
+    found = scanned(values, unit_of((2, 6)), pieces=[Piece(start=0, stop=6, raw=values, lost=[(1, 3), (5, 6)])])
     spans = list(zip(found.runs.row.tolist(), found.runs.start.tolist(), found.runs.stop.tolist(), strict=True))
     assert spans == [(0, 0, 1), (0, 3, 5), (1, 0, 1), (1, 3, 5)]
 
