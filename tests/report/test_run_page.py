@@ -82,6 +82,23 @@ def test_scores_of_data_sets_in_different_units_have_each_its_own(tmp_path):
     assert {row[1:3] for row in section.basins.table.rows} == {("one", "mm/day"), ("two", "L/s")}
 
 
+@pytest.mark.parametrize(("count", "of_all", "shown"), [("0", "mm/day", None), ("9", "–", "–")])
+def test_an_unknown_unit_counts_where_something_was_observed(tmp_path, count, of_all, shown):
+    write_evaluation(tmp_path / "test")
+    rows = read_csv(tmp_path / "test" / "metrics.csv")
+    rows = [{**row, "dataset_id": "two", "count": count} for row in rows if row["scope"] != "all"] + rows
+    found = Evaluated(
+        split="test", folder=tmp_path, basins=[row for row in rows if row["scope"] == "basin"],
+        medians=[row for row in rows if row["scope"] != "basin"], units={("one", "flow"): "mm/day"},
+    )  # fmt: skip
+    medians = split_section(found, {}).medians
+    if shown is None:
+        assert "unit" not in medians.header
+        assert f"RMSE, {of_all}" in medians.header
+    else:
+        assert [row[2] for row in medians.rows] == [shown, "mm/day", of_all]
+
+
 def test_basins_are_put_where_the_attributes_store_says(pages):
     description = figures_of(text_of(pages.run_page))["NSE by place"]
     assert "4 basins between 44° N – 47° N and 3° W – 2° E" in description

@@ -110,14 +110,15 @@ def _medians(evaluated: Evaluated) -> DataTable:
 
 def _units_differ(evaluated: Evaluated) -> list[str]:
     """Return the heading of a column of units where one is needed: RMSE and bias are not all in the same."""
-    return ["unit"] if len({tidy(unit) for unit in evaluated.units.values()}) > 1 else []
+    return ["unit"] if len({tidy(evaluated.units.get(pair, "")) for pair in evaluated.pairs}) > 1 else []
 
 
 def _heading(evaluated: Evaluated, name: str) -> str:
     """Return what a column of scores is called; with the unit where all of it has one."""
     words = _NAMES.get(name, name.replace("_", " "))
-    of_unit = name in ("rmse", "bias") and evaluated.units and not _units_differ(evaluated)
-    return f"{words}, {next(iter(evaluated.units.values()))}" if of_unit else words
+    units = [evaluated.units.get(pair, "") for pair in evaluated.pairs]
+    of_unit = name in ("rmse", "bias") and any(units) and not _units_differ(evaluated)
+    return f"{words}, {units[0]}" if of_unit else words
 
 
 def _unit(evaluated: Evaluated, row: CsvRow) -> str:

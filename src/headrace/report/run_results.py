@@ -77,8 +77,9 @@ class Evaluated:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Data sets and targets, in their order."""
-        return list(dict.fromkeys((row["dataset_id"], row["target"]) for row in self.basins))
+        """Data sets and targets that have a score in some unit: an observed step. In their order."""
+        scored = (row for row in self.basins if number(row.get("count")))
+        return list(dict.fromkeys((row["dataset_id"], row["target"]) for row in scored))
 
     def of(self, target: str) -> dict[str, list[CsvRow]]:
         """Return data set → rows of its basins with a defined NSE, for one target."""
