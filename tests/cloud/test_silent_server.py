@@ -45,7 +45,7 @@ def test_a_process_ends(bucket, proxy):
 
 
 def test_a_loader_is_closed(cloud, proxy, tmp_path):
-    index = build_here(cloud.reached(timeout_seconds=90.0).config, tmp_path / "index")
+    index = build_here(cloud.reached(timeout_seconds=90.0, max_retries=0).config, tmp_path / "index")
     proxy.use(Rule(fault="silent", key=CHUNK, seconds=90))
     with headrace.open_index(index) as opened, ThreadPoolExecutor(1) as thread:
         loader = headrace.WindowLoader(opened, "train", batch_size=64)
@@ -63,7 +63,7 @@ def test_a_loader_is_closed(cloud, proxy, tmp_path):
 
 
 def test_a_build_ends_with_its_error_and_the_next_one_goes_well(cloud, proxy, tmp_path):
-    patient = cloud.reached(timeout_seconds=90.0).config
+    patient = cloud.reached(timeout_seconds=90.0, max_retries=0).config
     proxy.use(Rule(fault="denied", key=r"/flow/(c/)?\d"), Rule(fault="silent", key=CHUNK, seconds=90))
     with pytest.raises(StorageError, match="AccessDenied"):
         build_here(patient, tmp_path / "index")
@@ -80,13 +80,13 @@ def test_a_build_that_is_stopped_leaves_its_lock_and_what_it_cannot_fetch(cloud,
         monkeypatch.setattr(module, "AFTER_STOP_SECONDS", 0.1)
     monkeypatch.setattr(build, "run_tasks", silence)
     with pytest.raises(KeyboardInterrupt):
-        headrace.build_index(cloud.reached(timeout_seconds=90.0).config, f"{bucket.url}/index")
+        headrace.build_index(cloud.reached(timeout_seconds=90.0, max_retries=0).config, f"{bucket.url}/index")
     assert [r.getMessage().rpartition(": ")[2] for r in caplog.records] == ["the server does not answer"]
     assert [p.name.partition("-")[0] for p in (bucket.path / "index" / "parts").iterdir()] == ["lock"]
 
 
 def test_ctrl_c_is_heard_while_a_request_is_under_way(bucket, proxy):
-    client = client_for(bucket.name, bucket.server.storage(endpoint_url=proxy.url, timeout_seconds=90.0))
+    client = client_for(bucket.name, bucket.server.storage(endpoint_url=proxy.url, timeout_seconds=90.0, max_retries=0))
     assert client.get("first") is None
     proxy.use(Rule(fault="silent", seconds=90))
     threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -96,7 +96,7 @@ def test_ctrl_c_is_heard_while_a_request_is_under_way(bucket, proxy):
 
 def test_what_was_given_up_fails_and_what_comes_after_does_not(bucket, proxy):
     (bucket.path / "chunk").write_bytes(b"1234")
-    storage = bucket.server.storage(endpoint_url=proxy.url, concurrency=2, timeout_seconds=90.0)
+    storage = bucket.server.storage(endpoint_url=proxy.url, concurrency=2, timeout_seconds=90.0, max_retries=0)
     client = client_for(bucket.name, storage)
     assert client.get("chunk").data == b"1234"
     proxy.use(Rule(fault="silent", key="silent", seconds=90))
