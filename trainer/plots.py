@@ -3,6 +3,7 @@
 Colours are of Okabe and Ito's palette, which colour-blind readers tell apart.
 """
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -157,5 +158,7 @@ def _save(figure: "Figure", out: Path) -> Path:
     for axes in figure.axes:
         axes.grid(visible=True, alpha=0.3)
     out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=130)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # an id in a script that the font lacks: boxes will do
+        figure.savefig(out, dpi=130)
     return out

@@ -1,5 +1,7 @@
 """Pictures are drawn for full runs, and for runs with little to show."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -76,3 +78,13 @@ def test_dollar_signs_are_no_formula(tmp_path):
     metrics = tmp_path / "metrics.csv"
     metrics.write_text((folder / "metrics.csv").read_text().replace("set_a", broken))
     assert is_picture(plot_nse_cdf(metrics, tmp_path / "plots" / "nse.png"))
+
+
+def test_names_in_a_script_that_the_font_lacks_are_no_warning(tmp_path):
+    folder = evaluated(tmp_path / "test", synthetic_datasets())
+    metrics = tmp_path / "metrics.csv"
+    metrics.write_text((folder / "metrics.csv").read_text().replace("set_a", "天龙川"), encoding="utf-8")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert is_picture(plot_nse_cdf(metrics, tmp_path / "nse.png"))
+    assert not seen
