@@ -25,7 +25,7 @@ from headrace.schemas.windows import WindowSpec
 
 _LOCATED_TOGETHER = 16_384
 """Windows whose places are worked out in one go."""
-_JOBS_NBYTES = 64 * 2**20
+_JOBS_NBYTES = 72 * 2**20
 """Bytes that the jobs of all threads aim at; a job has one batch at least."""
 _MOST_TOGETHER = 8
 """Batches of a job at most: more would make the first one late for nothing."""
