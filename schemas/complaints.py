@@ -52,7 +52,7 @@ _LIMITS = {
 }
 
 
-def explain(error: ValidationError, where: str) -> str:
+def explain(error: ValidationError, where: str, overrides: Sequence[str] = ()) -> str:
     """Put each complaint on a line of its own: dotted key, what was found, what may stand there.
 
     Parameters
@@ -61,8 +61,12 @@ def explain(error: ValidationError, where: str) -> str:
         What pydantic says of a :class:`Config`.
     where
         File or other origin of the values.
+    overrides
+        Texts ``a.b=value`` that took the place of some; complaints of theirs name them, without the values.
     """
     lines: dict[str, list[str]] = {}
+    origins: dict[str, None] = {}
+    set_keys = [override.partition("=")[0].strip() for override in overrides]
     for item in _without_other_branches(error.errors(include_url=False)):
         *parents, last = item["loc"] or ("",)
         if item["type"] == "extra_forbidden":
@@ -70,22 +74,34 @@ def explain(error: ValidationError, where: str) -> str:
             known = sorted(model.model_fields)
             if not path:  # --set loss=mae: a key that a section has
                 known += [f"{name}.{last}" for name, section in _sections() if last in section.model_fields]
-            lines[f"unknown key {'.'.join([*path, str(last)])}: {_near(str(last), known)}"] = []
+            unknown = ".".join([*path, str(last)])
+            lines[f"unknown key {unknown}: {_near(str(last), known)}"] = []
+            made = [key for key in set_keys if f"{key}.".startswith(f"{unknown}.")]
+            origins |= dict.fromkeys(f"--set {key}" for key in made) or _origins(unknown, where, set_keys)
             continue
         path, _, nullable = _walk(item["loc"])
         if item["type"] == "missing" and isinstance(last, str):
             lines[f"{'.'.join(path)} is missing"] = []
+            origins |= _origins(".".join(path[:-1]), where, set_keys)
             continue
         if item["type"] in ("missing", "too_long") and path[-1].isdecimal():
             path = path[:-1]  # too few entries: the list is wrong, not one of its entries
         dotted = ".".join(path)
+        origins |= _origins(dotted, where, set_keys)
         head = f"{dotted} = {_shown(item.get('input'))}" if dotted else "whole"
         problem = _problem(item, path, nullable=nullable)
         problems = lines.setdefault(head, [])
         problems += [problem] if problem not in problems else []
     text = [f"  - {head}" + (f": {_joined(problems)}" if problems else "") for head, problems in lines.items()]
     count = f"{len(text)} problems" if len(text) > 1 else "1 problem"
-    return f"configuration is not valid ({count})\n  where:    {where}\n" + "\n".join(text)
+    return f"configuration is not valid ({count})\n  where:    {' and '.join(origins)}\n" + "\n".join(text)
+
+
+def _origins(dotted: str, where: str, set_keys: Sequence[str]) -> dict[str, None]:
+    """Return where what stands at a key comes from: an override of it, or else the file and what overrides a part."""
+    whole = [key for key in set_keys if f"{dotted}.".startswith(f"{key}.")]
+    parts = [key for key in set_keys if not dotted or key.startswith(f"{dotted}.")]
+    return dict.fromkeys([*([] if whole else [where]), *(f"--set {key}" for key in [*whole, *parts])])
 
 
 def _sections() -> Iterator[tuple[str, type[BaseModel]]]:

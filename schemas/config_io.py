@@ -91,7 +91,7 @@ def parse_config(
     try:
         config = Config.model_validate(data)
     except ValidationError as error:
-        raise ConfigError(explain(error, where)) from None
+        raise ConfigError(explain(error, where, overrides)) from None
     return config if base is None else _resolve(config, base)
 
 
@@ -110,7 +110,7 @@ def storage_of(overrides: Sequence[str]) -> StorageConfig:
     try:
         return TypeAdapter(dict[str, StorageConfig]).validate_python(data)["storage"]
     except ValidationError as error:
-        raise ConfigError(explain(error, "--set")) from None
+        raise ConfigError(explain(error, "storage", overrides)) from None
 
 
 def apply_override(data: dict[str, Any], override: str) -> None:

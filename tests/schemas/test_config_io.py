@@ -90,7 +90,8 @@ def test_store_paths_are_relative_to_the_file_and_urls_stay(guide: Path, monkeyp
     ],
 )
 def test_unknown_key_is_named_with_its_dotted_path_and_the_nearest_key(override: str, expected: str) -> None:
-    assert f"configuration is not valid (1 problem)\n  where:    config\n  - {expected}" in mistake(override)
+    where = f"--set {override.partition('=')[0]}"
+    assert f"configuration is not valid (1 problem)\n  where:    {where}\n  - {expected}" in mistake(override)
 
 
 @pytest.mark.parametrize(
@@ -164,6 +165,24 @@ def test_all_mistakes_are_said_at_once() -> None:
     message = mistake("window.stride=0", "loader.batchsize=1", "datasets.a.weight=-1")
     assert "(3 problems)" in message
     assert all(part in message for part in ("window.stride = 0", "loader.batchsize", "datasets.a.weight = -1"))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "where"),
+    [
+        (["loader.seed=1", "datasets.a.weight=-1"], "--set datasets.a.weight and config"),
+        (["window.warmup_length=0", "window.strid=1", "loader.seed=2"], "--set window.strid"),
+        (["window.stride=x"], "--set window.stride"),
+        (["window={stride: x}"], "--set window"),
+        (["window.hindcast_length=9"], "config and --set window.hindcast_length"),
+        (["window=", "datasets.b.basins=all", "loader.seed=2"], "config and --set datasets.b.basins"),
+    ],
+)
+def test_mistakes_are_said_to_be_where_they_were_made(overrides: list[str], where: str) -> None:
+    data = {"datasets": {"a": {"timeseries": "t.zarr"}}, "window": {"warmup_length": 900}}
+    with pytest.raises(ConfigError) as caught:
+        parse_config(data, overrides=overrides)
+    assert str(caught.value).splitlines()[1] == f"  where:    {where}"
 
 
 def test_misplaced_secret_does_not_appear_in_the_message() -> None:

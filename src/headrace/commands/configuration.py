@@ -55,9 +55,7 @@ def read_config(
 
         assert index_folder is not None, "the command asks for a file, an index or ids"
         with open_index(index_folder, storage) as index:
-            config = parse_config(
-                index.config.as_dict(), overrides=settings, where=f"{index_folder} with its overrides"
-            )
+            config = parse_config(index.config.as_dict(), overrides=settings, where=str(index_folder))
     config = config if datasets is None else _chosen(config, datasets)
     if source is not None:
         _refuse_elsewhere(config, source)
