@@ -66,6 +66,17 @@ def test_wide_tables_are_reached_by_tab_and_others_are_not(browser, pages):
     assert all((place == 0 and bool(label)) == wide for wide, place, label in found)
 
 
+def test_a_name_without_end_breaks_instead_of_widening_its_table(browser, pages):
+    lengthen = """(() => {
+    const cells = Array.from(document.querySelectorAll("tbody th")).filter((el) => el.getClientRects().length > 0);
+    for (const el of cells) el.textContent = "x".repeat(150);
+    return cells.map((el) => el.getBoundingClientRect().width); })()"""
+    with browser.open(pages.index_page, width=PHONE) as tab:
+        widths = tab.run(lengthen)
+    assert len(widths) > 5
+    assert max(widths) < PHONE
+
+
 def test_a_map_is_read_by_the_arrow_keys(browser, pages):
     with browser.open(pages.index_page, width=DESKTOP) as tab:
         tab.run('document.querySelector("[data-map]").focus()')
