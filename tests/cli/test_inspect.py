@@ -104,7 +104,7 @@ def test_a_record_that_starts_late_in_a_calendar_of_its_own(tmp_path):
     late = np.zeros((1, 100), dtype=bool)
     late[0, :40] = True
     store = write_store(
-        tmp_path / "s.zarr", basins=1, steps=100, variables=("rain", "flow"), missing={"flow": late},
+        tmp_path / "s.zarr", basins=["Rhine, Basel"], id_dtype="str", steps=100, variables=("rain", "flow"), missing={"flow": late},
         calendar="360_day", time_start="2001-12-01", shards=(1, 100), chunks=(1, 50), zarr_format=3,
     )  # fmt: skip
     config = {
@@ -118,7 +118,7 @@ def test_a_record_that_starts_late_in_a_calendar_of_its_own(tmp_path):
         "window": {"hindcast_length": 2},
     }
     index = build_here(config, tmp_path / "index")
-    gap = rows(index, "gaps")
+    gap = rows(index, "gaps", "--basin", '"Rhine, Basel"')
     assert [(r["variable"], r["missing_steps"], r["from_time"]) for r in gap] == [("flow", 40, "2001-12-01")]
     found = {(r["variable"], r["year"]): r["observed_share"] for r in rows(index, "coverage")}
     assert found == {("rain", 2001): 1, ("rain", 2002): 1, ("flow", 2001): 0, ("flow", 2002): round(60 / 70, 4)}

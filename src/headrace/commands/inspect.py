@@ -99,12 +99,14 @@ def inspect_command(
       headrace inspect index/ coverage --basin 01013500,01022500 --csv coverage.csv
       headrace inspect index/ windows --parquet windows.parquet
 
+    A name with a comma stands in double quotes: --basin '"Rhine, Basel",01013500'.
+
     With --from and --to coverage and gaps are those of that part of the record, chunks those that hold it, and windows
     those of the runs that reach into it. Anything else: headrace sql.
     """
     given = {"dataset": dataset, "basin": basin, "variable": variable, "split": split, "from": first, "to": last}
     _refuse_idle(topic, [name for name, value in given.items() if value is not None])
-    _refuse_empty([name for name, value in given.items() if value is not None and not value.strip(" ,")])
+    _refuse_empty([name for name, value in given.items() if value is not None and not split_names(value)])
     target = row_target(directory, form=form, output=output, csv=csv, json=json, parquet=parquet, limit=limit)
     from headrace.commands.inspect_filters import Filters
     from headrace.commands.inspect_times import StepTimes

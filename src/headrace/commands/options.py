@@ -1,5 +1,6 @@
 """Flags of ``train`` that each set one field of the configuration, and how they become overrides."""
 
+import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
@@ -103,5 +104,7 @@ def source_option(command: Command) -> Command:
 
 
 def split_names(text: str | None) -> list[str] | None:
-    """Return the names in ``a,b``; None when nothing was given."""
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    """Return the names in ``a,b`` or ``"a, with a comma",b``; None when nothing was given."""
+    if text is None:
+        return None
+    return [name.strip() for row in csv.reader([text], skipinitialspace=True) for name in row if name.strip()]
