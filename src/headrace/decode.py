@@ -40,7 +40,7 @@ def decode(
     """
     missing = _flagged(raw, rule.missing_values)
     value: NDArray[Any] = raw
-    if _scales(rule):
+    if scales(rule):
         wide = raw.astype(np.float64)
         for scale, offset in ((rule.cf_scale, rule.cf_offset), (rule.scale, rule.offset)):
             with np.errstate(over="ignore", invalid="ignore"):
@@ -65,7 +65,7 @@ def decode(
             out = value.astype(np.float32)
         else:
             np.copyto(out, value, casting="unsafe")
-    if raw.dtype.kind == "f" or _scales(rule):
+    if raw.dtype.kind == "f" or scales(rule):
         finite = np.isfinite(out)
         if not finite.all():  # most blocks have no hole: two passes saved
             missing = _either(missing, ~finite)
@@ -74,7 +74,8 @@ def decode(
     return out
 
 
-def _scales(rule: DecodeRule) -> bool:
+def scales(rule: DecodeRule) -> bool:
+    """Return whether a rule computes with values, or only tells which are missing."""
     pairs = (rule.cf_scale, rule.cf_offset, rule.scale, rule.offset)
     return pairs != (1.0, 0.0, 1.0, 0.0) or rule.area_factor is not None
 
