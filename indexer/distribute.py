@@ -20,7 +20,8 @@ from headrace.indexer.read_unit import fetch_unit, scan_unit
 from headrace.indexer.units import ScanUnit
 from headrace.objects import is_remote, open_folder
 from headrace.objects.counts import Share, add_shares, request_counts, share_since
-from headrace.objects.limits import give_up_requests
+from headrace.objects.request_group import part_of, request_group
+from headrace.objects.request_threads import give_up_soon
 from headrace.schemas.config import BadChunkPolicy
 from headrace.schemas.errors import HeadraceError, SourceError, describe
 from headrace.schemas.storage_config import StorageConfig
@@ -98,7 +99,7 @@ def run_task(task: ScanTask) -> Done:
 def _outcome(task: ScanTask) -> Done | HeadraceError:
     """Run a task on a worker; an error of ours comes back as a value, so that Dask logs no traceback of its own."""
     try:
-        with gate.entered(task.peak_nbytes):
+        with gate.entered(task.peak_nbytes), part_of(task.folder):
             return run_task(task)
     except HeadraceError as error:
         return error
@@ -117,6 +118,7 @@ def run_tasks(tasks: Sequence[ScanTask], workers: Workers, progress: Progress, *
     places = {tasks[0].folder, *(u.uri for t in tasks for u in t.units)}
     paths = sorted(place for place in places if not is_remote(place))
     with ExitStack() as stack:
+        requests = stack.enter_context(request_group(tasks[0].folder))
         client = stack.enter_context(
             connected(
                 workers,
@@ -135,7 +137,7 @@ def run_tasks(tasks: Sequence[ScanTask], workers: Workers, progress: Progress, *
                 shares.append(done.share)
                 progress.advance(num_units=done.num_units, nbytes=done.nbytes)
         except BaseException:
-            give_up_requests()  # threads of the tasks under way would wait for a silent server
+            give_up_soon(requests.end())  # threads of the tasks under way would wait for a silent server
             raise
 
 

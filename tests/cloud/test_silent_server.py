@@ -17,7 +17,7 @@ from forked import forked
 from headrace.indexer import build, claim
 from headrace.objects import request_threads
 from headrace.objects.client import client_for
-from headrace.objects.limits import give_up_requests, request_pool
+from headrace.objects.request_group import part_of, request_group
 from headrace.schemas.errors import StorageError
 
 CHUNK = r"zarr/(rain|warmth|flow)/(c/\d/\d|\d\.\d)$"
@@ -94,37 +94,79 @@ def test_ctrl_c_is_heard_while_a_request_is_under_way(bucket, proxy):
         client.get("second")
 
 
-def test_what_was_given_up_fails_and_what_comes_after_does_not(bucket, proxy):
+def test_what_a_build_gave_up_fails_and_all_else_goes_on(bucket, proxy, monkeypatch):
+    """Also where its requests took every thread; a loader's request that is under way gets its answer."""
+    monkeypatch.setattr(request_threads, "_GRACE_SECONDS", 0.05)
     (bucket.path / "chunk").write_bytes(b"1234")
-    storage = bucket.server.storage(endpoint_url=proxy.url, concurrency=2, timeout_seconds=90.0, max_retries=0)
+    storage = bucket.server.storage(endpoint_url=proxy.url, concurrency=3, timeout_seconds=90.0, max_retries=0)
     client = client_for(bucket.name, storage)
     assert client.get("chunk").data == b"1234"
-    proxy.use(Rule(fault="silent", key="silent", seconds=90))
-    asked = [client.submit(f"silent-{i}") for i in range(6)]
-    old = request_pool(storage)
+    proxy.use(Rule(fault="latency", key="chunk", seconds=0.5), Rule(fault="silent", key="silent", seconds=90))
+    others = client.submit("chunk")
+    with request_group("build") as requests, request_group("another"):
+        with part_of("build"):
+            asked = [client.submit(f"silent-{i}") for i in range(6)]
+        with part_of("another"):
+            queued = client.submit("chunk")
+        while sum(future.running() for future in asked) < 2:
+            time.sleep(0.01)
 
-    def work():  # a fork has none of the threads that the end of a process waits for
-        assert not request_threads._pools
+        def work():  # a fork has none of the threads that the end of a process waits for
+            assert not request_threads._pools
 
-    assert os.waitstatus_to_exitcode(os.waitpid(forked(work), 0)[1]) == 0
-    give_up_requests()
-    assert all(isinstance(future.exception(), RuntimeError) for future in asked[:2])
-    for future in asked[2:]:
-        with pytest.raises(CancelledError):
-            future.result()
-    assert client.submit("chunk").result().data == b"1234"
-    with pytest.raises(RuntimeError, match="the process ends"):
-        old.submit(int)
+        assert os.waitstatus_to_exitcode(os.waitpid(forked(work), 0)[1]) == 0
+        request_threads.give_up_soon(requests.end())
+        assert all(isinstance(future.exception(), RuntimeError) for future in asked[:2])
+        for future in asked[2:]:
+            with pytest.raises(CancelledError):
+                future.result()
+        with part_of("build"), pytest.raises(RuntimeError, match="given up"):
+            client.submit("chunk")
+        assert others.result().data == queued.result().data == b"1234"
+    with part_of("build"):
+        assert client.submit("chunk").result().data == b"1234"
 
 
-def test_threads_of_requests_end_with_their_pool():
-    before = set(threading.enumerate())
-    pool = request_threads.RequestThreads(3)
-    for answer in [pool.submit(time.sleep, 0.01) for _ in range(9)]:
-        answer.result()
-    made = set(threading.enumerate()) - before
-    assert 0 < len(made) <= 3
-    assert pool.drop() == []
-    for thread in made:
-        thread.join(60)
-    assert not any(thread.is_alive() for thread in made)
+def test_a_request_that_was_given_up_is_not_sent_again():
+    pool, begun, go_on, wanted = request_threads.RequestThreads(1), threading.Event(), threading.Event(), []
+
+    def call():
+        begun.set()
+        go_on.wait(60)
+        wanted.append(pool.pause(0.0))
+
+    outcome = pool.submit(call)
+    begun.wait(60)
+    request_threads.give_up(outcome)
+    assert pool.submit(pool.pause, 0.0).result()  # by another thread
+    go_on.set()
+    while not wanted:
+        time.sleep(0.001)
+    assert wanted == [False]
+    pool.drop()
+
+
+def test_threads_of_requests_end_with_their_pool_and_when_they_have_nothing_to_do(monkeypatch):
+    for idle in (60.0, 0.01):
+        monkeypatch.setattr(request_threads, "IDLE_SECONDS", idle)
+        before = set(threading.enumerate())
+        pool = request_threads.RequestThreads(3)
+        for answer in [pool.submit(time.sleep, 0.01) for _ in range(9)]:
+            answer.result()
+        made = set(threading.enumerate()) - before
+        assert 0 < len(made) <= 3
+        if idle == 60.0:
+            assert pool.drop() == []
+        for thread in made:
+            thread.join(60)
+        assert not any(thread.is_alive() for thread in made)
+    assert pool.submit(int).result() == 0
+    pool.drop()
+
+
+def test_no_call_is_lost_while_threads_come_and_go(monkeypatch):
+    monkeypatch.setattr(request_threads, "IDLE_SECONDS", 0.0)
+    pool = request_threads.RequestThreads(2)
+    for _ in range(300):
+        assert [answer.result(60) for answer in [pool.submit(int) for _ in range(3)]] == [0, 0, 0]
+    pool.drop()

@@ -198,9 +198,9 @@ class S3Client:
         )
 
     def _wait(self, seconds: float) -> None:
-        """Pause before the next try; raises RuntimeError once the interpreter ends, which waits for its threads."""
-        if request_pool(self.storage).ended.wait(seconds):
-            raise RuntimeError("no request can be sent: the process ends")
+        """Pause before the next try; raises RuntimeError where nobody wants it any longer."""
+        if not request_pool(self.storage).pause(seconds):
+            raise RuntimeError("no request can be sent: the process ends, or the request was given up")
 
     def _note(self, fault: Fault) -> None:
         counter.add(retries=1, throttles=fault.kind is Kind.THROTTLED)

@@ -8,7 +8,7 @@ import os
 import resource
 from functools import lru_cache
 
-from headrace.objects.request_threads import RequestThreads, end_all
+from headrace.objects.request_threads import RequestThreads
 from headrace.schemas.storage_config import StorageConfig
 
 
@@ -27,12 +27,6 @@ def concurrency(storage: StorageConfig) -> int:
 def request_pool(storage: StorageConfig) -> RequestThreads:
     """Return the threads that send this process's requests; as many as may be under way at once."""
     return _pool(storage.concurrency, storage, os.getpid())
-
-
-def give_up_requests() -> None:
-    """Let no thread of this process wait for requests that were made before; a moment is left to those under way."""
-    end_all()
-    _pool.cache_clear()
 
 
 @lru_cache(maxsize=4)
