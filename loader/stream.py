@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
+from headrace.compiled import compilations
 from headrace.loader.batch import Batch
 from headrace.loader.buffered_rounds import RoundClosedError
 from headrace.loader.gather import Gatherer
@@ -39,7 +40,7 @@ class EpochStream:
     num_threads
         Gather threads.
     timeout
-        Seconds to wait for a batch before giving up; None waits for ever.
+        Seconds to wait for a batch before giving up; None waits for ever. Compiling does not count.
     """
 
     def __init__(self, gatherer: Gatherer, rounds: RoundQueue, *, num_threads: int, timeout: float | None) -> None:
@@ -77,9 +78,21 @@ class EpochStream:
         """Yield the batches of the epoch."""
         for number in range(self._gatherer.num_jobs):
             mine = number % len(self._made)
+            batches = self._next(self._made[mine])
+            if isinstance(batches, BaseException):
+                raise batches
+            self._wanted[mine].put(True)
+            yield from batches
+
+    def _next(self, made: "queue.SimpleQueue[Sequence[Batch] | BaseException]") -> Sequence[Batch] | BaseException:
+        while True:
+            before = compilations()
             try:
-                batches = self._made[mine].get(timeout=self._timeout)
+                return made.get(timeout=self._timeout)
             except queue.Empty:
+                begun, ended = now = compilations()
+                if now != before or begun != ended:
+                    continue  # the first batches of a machine
                 raise ReadError(
                     describe(
                         "no batch in time",
@@ -89,10 +102,6 @@ class EpochStream:
                         fix="raise timeout, or look at the storage",
                     )
                 ) from None
-            if isinstance(batches, BaseException):
-                raise batches
-            self._wanted[mine].put(True)
-            yield from batches
 
     def close(self) -> None:
         """Stop and join all threads."""

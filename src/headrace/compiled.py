@@ -1,10 +1,36 @@
 """Compile a function of numbers and arrays to machine code that runs without the interpreter lock."""
 
+import threading
 from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
 import numba
+from numba.core import event
+
+
+class _Compilations(event.Listener):  # type: ignore[misc]
+    """Count how often Numba began and ended to compile, or to load what it kept."""
+
+    def __init__(self) -> None:
+        self._lock, self.begun, self.ended = threading.Lock(), 0, 0
+
+    def on_start(self, _event: object) -> None:
+        with self._lock:
+            self.begun += 1
+
+    def on_end(self, _event: object) -> None:
+        with self._lock:
+            self.ended += 1
+
+
+_compilations = _Compilations()
+event.register("numba:compiler_lock", _compilations)  # type: ignore[no-untyped-call]
+
+
+def compilations() -> tuple[int, int]:
+    """Return how often any thread of this process began to compile, and how often one ended; unequal while one does."""
+    return _compilations.begun, _compilations.ended
 
 
 def compiled(function: Any, *, fastmath: Collection[str] = ()) -> Any:

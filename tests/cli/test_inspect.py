@@ -104,8 +104,9 @@ def test_a_record_that_starts_late_in_a_calendar_of_its_own(tmp_path):
     late = np.zeros((1, 100), dtype=bool)
     late[0, :40] = True
     store = write_store(
-        tmp_path / "s.zarr", basins=["Rhine, Basel"], id_dtype="str", steps=100, variables=("rain", "flow"), missing={"flow": late},
-        calendar="360_day", time_start="2001-12-01", shards=(1, 100), chunks=(1, 50), zarr_format=3,
+        tmp_path / "s.zarr", basins=["Rhine, Basel"], id_dtype="str", steps=100, variables=("rain", "flow"),
+        missing={"flow": late}, calendar="360_day", time_start="2001-12-01", shards=(1, 100), chunks=(1, 50),
+        zarr_format=3,
     )  # fmt: skip
     config = {
         "datasets": {

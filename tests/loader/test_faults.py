@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
+from numba.core import event
 
 import headrace
 from build_here import build_here
@@ -187,6 +189,20 @@ def test_a_read_that_hangs_is_an_error_once_the_timeout_is_over(own, budget, wor
             loader.close()  # leaves the thread that hangs to itself
         finally:
             release.set()
+
+
+def test_the_timeout_does_not_count_what_compiling_takes(own, monkeypatch):
+    read = StoredArray.read
+    first = itertools.count()
+
+    def compiling(array: StoredArray, *place: Any) -> Any:
+        if next(first) == 0:
+            with event.trigger_event("numba:compiler_lock"):
+                time.sleep(0.9)
+        return read(array, *place)
+
+    monkeypatch.setattr(StoredArray, "read", compiling)
+    assert serve(own, timeout=0.4) > 0
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
