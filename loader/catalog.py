@@ -262,14 +262,13 @@ def check_split(split: str) -> Split:
     )
 
 
-def open_index(path: str | Path, storage: StorageConfig | None = None) -> Index:
+def open_index(path: str | Path, storage: StorageConfig | None = None, *, ask_buckets: bool = True) -> Index:
     """Open an index for reading.
 
     Its stores need not be there. Where they are, a change of metadata, coordinates or attributes since the build is
     logged as one warning; a loader refuses to read such a store.
 
-    Of an index at a URL a table is fetched once something asks for it, whole, into a private folder that goes when the
-    index is closed.
+    Of an index at a URL a table is fetched, whole, once something asks for it; what was fetched goes on closing.
 
     Parameters
     ----------
@@ -277,14 +276,15 @@ def open_index(path: str | Path, storage: StorageConfig | None = None) -> Index:
         Folder that ``build-index`` wrote, or its ``s3://`` URL.
     storage
         How to reach a URL; None takes what the environment and ``~/hydro_setting.yml`` say.
+    ask_buckets
+        Whether to look for such a change in stores that lie in buckets; who wants tables alone need not wait for that.
 
     Raises
     ------
     SourceError
         There is nothing at the path, or the URL cannot be read.
     IndexFormatError
-        It is a file, or a folder without manifest or with one of another version, or a table is missing or of another
-        size.
+        It is a file, or a folder without manifest or with another version's, or a table is missing or of another size.
     """
     place = index_path(path)
     manifest = read_index_manifest(place, storage)
@@ -293,7 +293,7 @@ def open_index(path: str | Path, storage: StorageConfig | None = None) -> Index:
     else:
         index = Index(place, manifest, FetchedTables(remote_folder(place, storage), manifest))
     try:
-        warn_if_stale(index)
+        warn_if_stale(index, ask_buckets=ask_buckets)
     except BaseException:
         index.close()
         raise

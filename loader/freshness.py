@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from headrace.objects import is_remote
 from headrace.objects.at_once import at_once
 from headrace.open_store import opening_once
+from headrace.schemas.config import DatasetConfig
 from headrace.schemas.errors import ConfigError, SourceError, StaleIndexError
 from headrace.staleness import Change, IndexedDataset, changes_of_all, find_all_changes, snapshots_of, stale_message
 
@@ -41,10 +42,11 @@ def refuse_stale(index: "Index", dataset_ids: Sequence[str]) -> None:
         raise StaleIndexError(stale_message(changes, index.path))
 
 
-def warn_if_stale(index: "Index") -> None:
+def warn_if_stale(index: "Index", *, ask_buckets: bool) -> None:
     """Log one warning that names what changed; a store that is gone or cannot be reached is passed over."""
-    datasets = [_indexed(index, dataset_id) for dataset_id in index.dataset_ids]
-    remote = any(is_remote(d.config.timeseries) for d in datasets)
+    names = [name for name in index.dataset_ids if ask_buckets or not _in_bucket(index.config.datasets[name])]
+    datasets = [_indexed(index, name) for name in names]
+    remote = any(_in_bucket(d.config) for d in datasets)
     with opening_once(index.stores):
         looked = at_once([partial(_changes_or_error, d) for d in datasets], remote=remote)
     changes = [change for found in looked if not isinstance(found, _PASSED_OVER) for change in found]
@@ -54,6 +56,10 @@ def warn_if_stale(index: "Index") -> None:
         logger.warning("%s", stale_message(changes, index.path))
     if len(changes) > 0 or any(isinstance(found, _PASSED_OVER) for found in looked):
         index.stores.forget()
+
+
+def _in_bucket(dataset: DatasetConfig) -> bool:
+    return any(is_remote(uri) for uri in (dataset.timeseries, dataset.attributes) if uri is not None)
 
 
 def _changes_or_error(indexed: IndexedDataset) -> list[Change] | SourceError | ConfigError:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from cloud_joint import put_joint
 from command_line import run_headrace
+from headrace.objects.counts import request_counts
 from headrace.schemas.config_io import dump_config
 from joint_stores import write_joint
 from s3_server import Bucket
@@ -22,7 +23,12 @@ def test_check_build_bench_train_and_evaluate(bucket: Bucket, tmp_path: Path):
     config.write_text(dump_config(cloud.config))
     ran("check", config)
     assert "requests to object storage" in ran("build-index", config, "--out", index)
+    before = request_counts().requests
+    assert "river" in ran("inspect", index)
+    assert "river" in ran("sql", index, "select * from gaps")
+    assert request_counts().requests == before, "tables are at hand"
     ran("check", "--index", index, "--verify", "3")
+    assert request_counts().requests > before
     row = json.loads(ran("bench", "--index", index, "--device", "cpu", "--json", "--steps", "4", "--batch-size", "64"))
     assert row["storage_requests"] >= row["chunks_read"] > 0
     assert row["storage_retries"] == row["storage_throttles"] == 0

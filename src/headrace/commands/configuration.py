@@ -54,7 +54,7 @@ def read_config(
         from headrace.loader import open_index  # torch takes a second that build-index need not wait for
 
         assert index_folder is not None, "the command asks for a file, an index or ids"
-        with open_index(index_folder, storage) as index:
+        with open_index(index_folder, storage, ask_buckets=False) as index:
             config = parse_config(index.config.as_dict(), overrides=settings, where=str(index_folder))
     config = config if datasets is None else _chosen(config, datasets)
     if source is not None:

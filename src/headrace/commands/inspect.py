@@ -123,7 +123,7 @@ def inspect_command(
     )
     chosen = _TOPICS[topic]
     text = _query_of(topic, by_basin=chosen.by_basin and bool(filters.basins))
-    with open_index(directory, storage_asked(storage_settings)) as index:
+    with open_index(directory, storage_asked(storage_settings), ask_buckets=False) as index:
         known, wanted = filters.bind(index), set(re.findall(r"\$(\w+)", text))
         times = StepTimes(index) if chosen.times else None
         rows = index.sql_reader(text, **{name: known[name] for name in wanted})

@@ -66,7 +66,7 @@ def report_of(
                     fix="leave --index out",
                 )
             )
-        with open_index(place, storage) as index:
+        with open_index(place, storage, ask_buckets=False) as index:
             what, text = "index", index_page(index)
     with replacing(out) as partial:
         partial.write_text(text, encoding="utf-8")
@@ -79,7 +79,7 @@ def _of_run(run: RunFolder, out: Path, index_folder: IndexPath | None) -> str:
         record = IndexRecord.read(run)
         place = record.path if index_folder is None else index_folder
         settings = read_settings(run)
-        with open_index(place, settings.storage if settings else None) as index:
+        with open_index(place, settings.storage if settings else None, ask_buckets=False) as index:
             record.check(index)
             return run_page(run, out, index, f"Index {index.path}.")
     except HeadraceError as error:

@@ -54,7 +54,7 @@ def sql_command(
     from headrace.commands.render import write_rows
     from headrace.loader.catalog import open_index
 
-    with open_index(directory, storage_asked(storage_settings)) as index:
+    with open_index(directory, storage_asked(storage_settings), ask_buckets=False) as index:
         since = time.perf_counter()
         write_rows(index.sql_reader(text), target, since=since)
 
