@@ -1,4 +1,4 @@
-"""Compiled code is kept between runs; where it cannot be, functions are compiled and work all the same."""
+"""Compiled code is kept between runs or made anew; where Numba may make none, that is said."""
 
 import resource
 from pathlib import Path
@@ -7,6 +7,7 @@ import numba
 import pytest
 
 from headrace.compiled import compiled
+from headrace.schemas.errors import ConfigError
 
 
 def doubled(value):
@@ -40,3 +41,10 @@ def test_code_is_not_kept_where_no_byte_can_be_written(kept):
     assert list(kept.rglob("*.nb?")) == []
     assert compiled(doubled)(3) == 6
     assert len(list(kept.rglob("*.nb?"))) == 2
+
+
+def test_numba_that_is_told_not_to_compile_is_named_on_first_use(monkeypatch):
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    refused = compiled(doubled)
+    with pytest.raises(ConfigError, match="unset NUMBA_DISABLE_JIT"):
+        refused(3)

@@ -3,10 +3,12 @@
 import threading
 from collections.abc import Collection
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 import numba
 from numba.core import event
+
+from headrace.schemas.errors import ConfigError, describe
 
 
 class _Compilations(event.Listener):  # type: ignore[misc]
@@ -42,7 +44,14 @@ def compiled(function: Any, *, fastmath: Collection[str] = ()) -> Any:
         Of arrays and numbers that Numba knows.
     fastmath
         LLVM's names of what arithmetic may be taken lightly; nothing unless named.
+
+    Raises
+    ------
+    ConfigError
+        When it is called: Numba is told not to compile.
     """
+    if numba.config.DISABLE_JIT:
+        return _refuse
     lightly = set(fastmath)
     try:
         made = numba.njit(function, cache=True, nogil=True, fastmath=lightly, error_model="numpy")
@@ -51,6 +60,19 @@ def compiled(function: Any, *, fastmath: Collection[str] = ()) -> Any:
     if hasattr(made, "_cache"):
         _do_without(made._cache)  # Numba has no setting for it
     return made
+
+
+def _refuse(*_: object) -> NoReturn:
+    """Refuse to run as plain Python: some of the code is machine code whatever one wants, and the rest would crawl."""
+    raise ConfigError(
+        describe(
+            "Numba is told not to compile",
+            where="NUMBA_DISABLE_JIT in the environment, or disable_jit in .numba_config.yaml",
+            expected="0, or nothing",
+            got=str(numba.config.DISABLE_JIT),
+            fix="unset NUMBA_DISABLE_JIT for this program: Headrace reads and scales with compiled code",
+        )
+    )
 
 
 def _do_without(cache: Any) -> None:
