@@ -11,7 +11,7 @@ from numba.core import event
 from headrace.schemas.errors import ConfigError, describe
 
 
-class _Compilations(event.Listener):  # type: ignore[misc]
+class _Compilations(event.Listener):
     """Count how often Numba began and ended to compile, or to load what it kept."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ def compiled(function: Any, *, fastmath: Collection[str] = ()) -> Any:
     ConfigError
         When it is called: Numba is told not to compile.
     """
-    if numba.config.DISABLE_JIT:
+    if _forbidden():
         return _refuse
     lightly = set(fastmath)
     try:
@@ -62,6 +62,11 @@ def compiled(function: Any, *, fastmath: Collection[str] = ()) -> Any:
     return made
 
 
+def _forbidden() -> int:
+    found: int = numba.config.DISABLE_JIT  # type: ignore[attr-defined]  # set while the module is imported
+    return found
+
+
 def _refuse(*_: object) -> NoReturn:
     """Refuse to run as plain Python: some of the code is machine code whatever one wants, and the rest would crawl."""
     raise ConfigError(
@@ -69,7 +74,7 @@ def _refuse(*_: object) -> NoReturn:
             "Numba is told not to compile",
             where="NUMBA_DISABLE_JIT in the environment, or disable_jit in .numba_config.yaml",
             expected="0, or nothing",
-            got=str(numba.config.DISABLE_JIT),
+            got=str(_forbidden()),
             fix="unset NUMBA_DISABLE_JIT for this program: Headrace reads and scales with compiled code",
         )
     )
