@@ -24,6 +24,7 @@ from headrace.indexer.selection import (
     room_remarks,
     select_basins,
     select_periods,
+    step_remarks,
 )
 from headrace.indexer.statics import check_static_missing
 from headrace.indexer.unit_check import check_units
@@ -60,6 +61,8 @@ def take_inventory(config: Config) -> Inventory:
             found.append(facts)
     with problems.collecting():
         problems.remarks += check_units(found, config.missing.unit_mismatch_policy)
+    axes = {facts.dataset_id: facts.axis for facts in found}
+    problems.remarks += step_remarks(axes, allowed=config.loader.allow_mixed_time_steps)
     problems.raise_if_any()
     return Inventory(config=config, datasets=tuple(found), remarks=tuple(problems.remarks))
 

@@ -204,6 +204,18 @@ def room_remarks(periods: Mapping[Split, TimeRange], axis: TimeAxis, spec: Windo
     return remarks
 
 
+def step_remarks(axes: Mapping[str, TimeAxis], *, allowed: bool) -> list[str]:
+    """Return a remark where data sets have different time steps, which no loader serves together unless allowed."""
+    steps = {name: axis.step_seconds for name, axis in axes.items()}
+    if allowed or len(set(steps.values())) < 2:
+        return []
+    listed = ", ".join(f"{seconds} s in {name}" for name, seconds in steps.items())
+    return [
+        f"datasets: time steps differ, {listed}: a loader serves those of one step, chosen with --datasets, or all "
+        "with loader.allow_mixed_time_steps: true"
+    ]
+
+
 def _span(axis: TimeAxis, period: TimeRange) -> str:
     seconds = axis.seconds()
     first, last = (iso_text(int(seconds[i]), axis.calendar) for i in (period.start, period.stop - 1))

@@ -270,12 +270,14 @@ def _refuse_mixed_steps(index: Index, config: Config, chosen: Sequence[str]) -> 
     rows = [r for r in index.fetch("datasets").to_pylist() if r["dataset_id"] in chosen]
     steps = {r["dataset_id"]: r["step_seconds"] for r in rows}
     if len(set(steps.values())) > 1 and not config.loader.allow_mixed_time_steps:
+        alike = [name for name in chosen if steps[name] == steps[chosen[0]]]
         raise ConfigError(
             describe(
                 "data sets have different time steps",
                 where="datasets",
                 expected="one time step, or loader.allow_mixed_time_steps: true",
                 got=", ".join(f"{d} {s} s" for d, s in steps.items()),
-                fix="choose data sets of one step with datasets=[…]",
+                fix=f"choose data sets of one step: --datasets {','.join(alike)}, in Python datasets={alike}; to serve "
+                "all together set loader.allow_mixed_time_steps: true and run build-index again, which scans nothing",
             )
         )

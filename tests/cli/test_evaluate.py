@@ -88,8 +88,10 @@ def test_a_score_has_the_unit_of_its_data_set(other, together):
     units = {("one", "flow"): "mm/day", ("two", "flow"): other}
     assert list(score_table(rows, units, "title").columns[-1].cells) == ["mm/day", other, together]
     said = remarks(without_mixed_units([replace(row, count=5) for row in rows], units, DAILY))
-    mixed = "all flow, no score where units differ: different_units: m^3/s, mm/day"
+    mixed = "all flow, no score in units that differ: different_units: m^3/s, mm/day"
     assert said[2:] == ([mixed] if together == "–" else [])
+    row = replace(rows[-1], note="different_units: m, mm; different_time_steps: 3600 s, 86400 s")
+    assert "no score in units and time steps that differ: different_units" in remarks([row])[0]
 
 
 def test_the_train_split_is_scored_whole_whatever_limits_training(trained):

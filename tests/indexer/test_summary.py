@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import headrace
 from headrace.indexer.progress import Bar, Lines, Showing, progress_for
 from headrace.indexer.summary import print_summary
+from headrace.schemas.errors import ConfigError
 from indexing import build_inline, config, dataset, rows
 from synthetic import write_store
 
@@ -162,3 +164,21 @@ def test_a_window_that_no_period_has_room_for_is_remarked_on(tmp_path, monkeypat
     text = " ".join(printed(report).split())
     assert ("no window fits t_range_train: it takes 22 steps in a row" in text) == (not fits)
     assert (report.num_windows > 0) == fits
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_data_sets_of_two_time_steps_are_remarked_on_before_a_loader_refuses_them(tmp_path, monkeypatch, allowed):
+    stores = {
+        name: write_store(tmp_path / f"{name}.zarr", variables=("rain", "streamflow"), steps=40, step_seconds=seconds)
+        for name, seconds in {"a": 86_400, "b": 3600, "c": 86_400}.items()
+    }
+    sections = {name: dataset(store, t_range_train=["2000-01-01", "2000-01-02"]) for name, store in stores.items()}
+    settings = config(sections, window={"hindcast_length": 1}, loader={"allow_mixed_time_steps": allowed})
+    report, _ = build_inline(settings, tmp_path / "i", monkeypatch)
+    text = " ".join(printed(report).split())
+    assert ("time steps differ, 86400 s in a, 3600 s in b, 86400 s in c" in text) == (not allowed)
+    with headrace.open_index(tmp_path / "i") as index:
+        if not allowed:
+            with pytest.raises(ConfigError, match="--datasets a,c, in Python"):
+                headrace.WindowLoader(index, "train")
+        headrace.WindowLoader(index, "train", datasets=None if allowed else ["a", "c"]).close()

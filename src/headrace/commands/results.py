@@ -48,13 +48,14 @@ def score_table(
 
 
 def remarks(rows: Sequence[MetricRow]) -> list[str]:
-    """Return what there is to say of undefined scores: of each data set, and of all where their units differ."""
+    """Return what there is to say of undefined scores: of each data set, and of all where they do not go together."""
     noted = [row for row in rows if row.scope == "dataset" and row.note]
     found = [f"{row.dataset_id} {row.target}, basins: {row.note}" for row in noted]
     for row in rows:
         mixed = [part for part in row.note.split("; ") if part.startswith(MIXED)] if row.scope == "all" else []
         if mixed:
-            found.append(f"all {row.target}, no score where units differ: {'; '.join(mixed)}")
+            what = " and ".join(part.partition(":")[0].removeprefix("different_").replace("_", " ") for part in mixed)
+            found.append(f"all {row.target}, no score in {what} that differ: {'; '.join(mixed)}")
     return found
 
 
