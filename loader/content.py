@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.loader.catalog import Index
+from headrace.loader.freshness import refuse_stale
 from headrace.loader.layout import Layout, lay_out
 from headrace.loader.normalize import Scaling, basin_moments, resolve_scaling
 from headrace.loader.sources import DatasetSource, load_sources
@@ -70,10 +71,15 @@ def load_content(index: Index, spec: ServeSpec) -> Content:
     ------
     ConfigError
         The split has no window.
+    SourceError
+        A store is gone.
+    StaleIndexError
+        Metadata, coordinates or attributes of a store are not as they were indexed.
     """
     config = index.config
     inputs, targets, constants = (list(config.names(role)) for role in ("input", "target", "static"))
     masks = has_masks(index, spec)
+    refuse_stale(index, spec.dataset_ids)
     sources = load_sources(index, spec.dataset_ids)
     windows = some_windows(index, spec)
     layout = lay_out(windows, spec.window.length)

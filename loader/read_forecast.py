@@ -12,7 +12,6 @@ from headrace.loader.round_size import tiles_of_rounds
 from headrace.loader.schedule import plan_epoch
 from headrace.loader.sources import DatasetSource, load_sources
 from headrace.loader.spec import resolve_spec
-from headrace.open_store import opening_once
 from headrace.schemas.grid import AxisGrid, ChunkGrid
 
 _GRIDS = """SELECT variable, max(basin_stop - basin_start) AS basins, max(basin_stop) AS last_basin,
@@ -87,9 +86,7 @@ def forecast_reads(
     layout = lay_out(windows, length)
     num_x, num_y = (len(list(index.config.names(role))) for role in ("input", "target"))
     row_nbytes = 4 * (num_x * (2 if has_masks(index, spec) else 1) + num_y)
-    with opening_once(index.stores):
-        sources = load_sources(index, spec.dataset_ids)
-    read_from = [_Indexed(source, _arrays(index, source)) for source in sources]
+    read_from = [_Indexed(source, _arrays(index, source)) for source in load_sources(index, spec.dataset_ids)]
     column = slot_columns(read_from, layout)
     found = []
     for share in shares:

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from headrace.loader.catalog import Index
 from headrace.loader.columns import numbers, texts
-from headrace.loader.freshness import refuse_stale
 from headrace.schemas.config import SPLITS
 from headrace.schemas.storage_config import StorageConfig
 from headrace.schemas.variables import DecodeRule, rule_from_json
@@ -119,16 +118,7 @@ class DatasetSource:
 
 
 def load_sources(index: Index, dataset_ids: tuple[str, ...]) -> list[DatasetSource]:
-    """Read the tables ``datasets``, ``basins``, ``variables``, ``chunks`` and the areas of ``statics``.
-
-    Raises
-    ------
-    SourceError
-        A store is gone.
-    StaleIndexError
-        Metadata, coordinates or attributes of a store are not as they were indexed.
-    """
-    refuse_stale(index, dataset_ids)
+    """Read the tables ``datasets``, ``basins``, ``variables``, ``chunks`` and the areas of ``statics``."""
     uris = {r["dataset_id"]: r["timeseries_uri"] for r in index.fetch("datasets").to_pylist()}
     rows = index.fetch("variables").to_pylist()
     names = {"input": index.config.names("input"), "target": index.config.names("target")}

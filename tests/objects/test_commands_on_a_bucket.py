@@ -1,6 +1,7 @@
 """The life of an index whose stores are in a bucket, command by command."""
 
 import json
+import shutil
 from pathlib import Path
 
 from cloud_joint import put_joint
@@ -37,3 +38,7 @@ def test_check_build_bench_train_and_evaluate(bucket: Bucket, tmp_path: Path):
     ran("train", "--index", index, "--run-dir", run, "--train-epochs", "1", "--hidden-size", "4", "--device", "cpu")
     ran("evaluate", run, "--split", "test")
     assert "river" in (run / "evaluation/test/metrics.csv").read_text()
+    shutil.rmtree(bucket.path)
+    ran("report", index, "--out", tmp_path / "index.html")
+    ran("report", run, "--out", tmp_path / "run.html")
+    assert "No coordinates of river" in (tmp_path / "run.html").read_text()
