@@ -1,7 +1,9 @@
 """Folders of dead processes go with the next start; those of living ones, and of others, stay."""
 
+import fcntl
 import os
 import platform
+import shutil
 import signal
 import subprocess
 import sys
@@ -52,6 +54,37 @@ def test_many_at_once_remove_only_what_is_dead(place: Path):
     assert {p.name for p in place.iterdir()} == {folder.path.name for folder in made}
     for folder in made:
         folder.remove()
+
+
+def test_a_folder_that_a_kill_left_without_a_name_goes(place: Path):
+    """Whether or not its owner's file was written; a young one may be about to get its name, a locked one as well."""
+    unnamed = {name: place / f".headrace-new-{name}" for name in ("written", "empty", "bare", "young", "held")}
+    for path in unnamed.values():
+        path.mkdir()
+    (unnamed["written"] / ".owner").write_text(platform.node())
+    for name in ("empty", "held"):
+        (unnamed[name] / ".owner").touch()
+    for name in ("empty", "bare", "held"):
+        os.utime(unnamed[name], (0, 0))
+    with (unnamed["held"] / ".owner").open("r+") as owner:
+        fcntl.flock(owner, fcntl.LOCK_EX)
+        PrivateFolder("check").remove()
+    assert set(place.iterdir()) == {unnamed["young"], unnamed["held"]}
+
+
+def test_a_kill_while_a_folder_is_removed_leaves_what_the_next_start_removes(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = PrivateFolder("index")
+    (folder.path / "table").write_text("x")
+    (folder.path / "inner").mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", lambda path, **_: None)  # as far as a kill lets it come
+        folder.remove()
+    (left,) = place.iterdir()
+    assert {p.name for p in left.iterdir()} == {".owner", "inner"}
+    PrivateFolder("index").remove()
+    assert list(place.iterdir()) == []
 
 
 def test_what_is_not_known_to_be_left_over_stays(place: Path):

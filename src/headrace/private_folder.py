@@ -2,7 +2,8 @@
 
 A file inside is locked while the owner lives. The folder gets its name only then, so that whoever finds the lock free
 knows that the owner is dead. That holds on one machine: where several share the place, locks may be each one's own, so
-the file names the machine, and others leave the folder alone.
+the file names the machine, and others leave the folder alone. A folder without a name stays for a moment only, so that
+its age tells that nobody goes on with it.
 """
 
 import contextlib
@@ -14,6 +15,7 @@ import re
 import secrets
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal
@@ -22,7 +24,10 @@ from headrace.schemas.errors import ConfigError, describe
 
 Kind = Literal["build", "check", "index"]
 _NAME: Final = re.compile(r"headrace-(build|check|index)-[0-9a-f]{16}")
+_UNNAMED: Final = ".headrace-new-"
 _OWNER: Final = ".owner"
+_MOMENT_SECONDS: Final = 3600.0
+"""Age from which on a folder without a name is left over, whatever clocks of other machines say."""
 _log = logging.getLogger(__name__)
 
 
@@ -44,7 +49,7 @@ class PrivateFolder:
         place = Path(tempfile.gettempdir())
         _remove_left_over(place)
         try:
-            unnamed = Path(tempfile.mkdtemp(prefix=".headrace-new-", dir=place))
+            unnamed = Path(tempfile.mkdtemp(prefix=_UNNAMED, dir=place))
             self._lock = _locked(unnamed / _OWNER, make=True)
             if self._lock is None:  # no locks here: nobody may take it for left over
                 (unnamed / _OWNER).unlink(missing_ok=True)
@@ -66,7 +71,7 @@ class PrivateFolder:
     def remove(self) -> None:
         """Remove it with all it holds; whoever still writes there finds no folder of that name."""
         with contextlib.suppress(OSError):
-            shutil.rmtree(self.path.rename(self.path.with_name(_new_name(self._kind))), ignore_errors=True)
+            _remove(self.path.rename(self.path.with_name(_new_name(self._kind))))
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -102,17 +107,32 @@ def _machine() -> bytes:
     return platform.node().encode()
 
 
+def _remove(path: Path) -> None:
+    """Remove a folder, the owner's file last: what a kill in between leaves is known for what it is."""
+    with contextlib.suppress(OSError):
+        for entry in path.iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry.name != _OWNER:
+                entry.unlink(missing_ok=True)
+    shutil.rmtree(path, ignore_errors=True)
+
+
 def _remove_left_over(place: Path) -> None:
     with contextlib.suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
-            if not _NAME.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
+            unnamed = entry.name.startswith(_UNNAMED)
+            if not (unnamed or _NAME.fullmatch(entry.name)) or not entry.is_dir(follow_symlinks=False):
                 continue
-            if entry.stat(follow_symlinks=False).st_uid != os.getuid():
+            found = entry.stat(follow_symlinks=False)
+            if found.st_uid != os.getuid():
                 continue
-            handle = _locked(Path(entry.path, _OWNER))
-            if handle is None:
-                continue
-            if os.pread(handle, 1024, 0) == _machine():
+            owner = Path(entry.path, _OWNER)
+            handle = _locked(owner)
+            lives = handle is None and os.path.lexists(owner)
+            known = handle is not None and os.pread(handle, 1024, 0) == _machine()
+            if known or (unnamed and not lives and time.time() - found.st_mtime > _MOMENT_SECONDS):
                 _log.debug("%s was left by a process that was killed; it is removed", entry.path)
-                shutil.rmtree(entry.path, ignore_errors=True)
-            os.close(handle)
+                _remove(Path(entry.path))
+            if handle is not None:
+                os.close(handle)
