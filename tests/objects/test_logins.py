@@ -1,5 +1,8 @@
-"""Keys where they do not belong are refused and never repeated; what hinders a look-up of keys is said."""
+"""Keys where they do not belong are refused and never repeated or logged; what hinders a look-up of keys is said."""
 
+import logging
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,8 @@ from headrace.objects.client import client_for
 from headrace.schemas.config_io import parse_config
 from headrace.schemas.errors import ConfigError, StorageError
 from headrace.schemas.storage_config import StorageConfig
-from s3_server import Bucket
+from s3_server import CLIENTS, KEY, Bucket
+from s3_server import SECRET as SERVER_SECRET
 
 SECRET = "wJalrXUtnF/K7MDENG/bPxRfiCY+EXAMPLE@KEY"
 """Secrets of AWS hold slashes, and an @ may stand in others."""
@@ -80,6 +84,53 @@ def test_credentials_that_cannot_be_renewed_are_said_to_have_expired(bucket: Buc
     with pytest.raises(StorageError, match=r"have expired[\s\S]*cannot be looked up: RuntimeError") as caught:
         client.get("x")
     assert not shown_parts(str(caught.value))
+
+
+STS_ANSWER = f"""<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>
+<AccessKeyId>{KEY}</AccessKeyId><SecretAccessKey>{SERVER_SECRET}</SecretAccessKey><SessionToken>token-of-role</SessionToken>
+<Expiration>2999-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleWithWebIdentityResult>
+</AssumeRoleWithWebIdentityResponse>""".encode()
+
+
+class Sts(BaseHTTPRequestHandler):
+    """Gives everybody the keys of the test server."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/xml")
+        self.send_header("Content-Length", str(len(STS_ANSWER)))
+        self.end_headers()
+        self.wfile.write(STS_ANSWER)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_role_leaves_neither_keys_nor_tokens_in_the_most_talkative_log(
+    bucket: Bucket, client: str, monkeypatch, caplog, tmp_path: Path
+):
+    """An empty listing is signed a second time, apart from the client library."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    (tmp_path / "identity").write_text("identity-of-pod")
+    given = {"ROLE_ARN": "arn:aws:iam::123456789012:role/x", "WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "identity")}
+    for name in ("botocore", "aiobotocore"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
+    caplog.set_level(logging.DEBUG)
+    with HTTPServer(("127.0.0.1", 0), Sts) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        given |= {"ENDPOINT_URL_STS": f"http://127.0.0.1:{server.server_port}"}
+        for name, value in given.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        folder = open_folder(f"{bucket.url}/x", bucket.server.storage(client=client, timeout_seconds=8.0))
+        assert not list(folder.names())
+        folder.write("y", b"123")
+        server.shutdown()
+    assert folder.read("y") == b"123"
+    assert caplog.records, "something is logged"
+    assert not [word for word in ("identity-of-pod", "token-of-role", KEY, SERVER_SECRET) if word in caplog.text]
 
 
 def shown_parts(text: str) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from headrace.objects.library_logs import hush_signing
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.hydro_setting import read_hydro_setting
 from headrace.schemas.storage_config import StorageConfig
@@ -130,6 +131,7 @@ def _of_session(profile: str | None, source: str) -> tuple[Credentials | None, s
     import botocore.session
     from botocore.exceptions import BotoCoreError
 
+    hush_signing()
     session: Any = botocore.session.Session(profile=profile)
     try:
         session.set_config_variable("metadata_service_timeout", 1)

@@ -16,6 +16,7 @@ from headrace.objects.connection import Address
 from headrace.objects.counts import counter
 from headrace.objects.credentials import Credentials
 from headrace.objects.faults import Fault, FaultError, Kind, of_answer
+from headrace.objects.library_logs import hush_signing
 
 _LIST: Final = re.compile(rb"\s*(<\?xml.*?\?>\s*)?(<!--.*?-->\s*)*<(\w+:)?ListBucketResult\b", re.DOTALL)
 _SHOWN: Final = 80
@@ -72,6 +73,7 @@ def _signature(url: str, region: str, credentials: Credentials) -> dict[str, str
     from botocore.awsrequest import AWSRequest
     from botocore.credentials import Credentials as Keys
 
+    hush_signing()
     key, secret, token = credentials.find()
     keys = Keys(key.get_secret_value(), secret.get_secret_value(), token.get_secret_value() if token else None)
     request = AWSRequest(method="GET", url=url)

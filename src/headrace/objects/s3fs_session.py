@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
-import logging
 import os
 from functools import lru_cache
 from typing import Any
 
 from headrace.objects.connection import CONNECT_SECONDS, Address, silence_seconds
 from headrace.objects.credentials import Credentials
+from headrace.objects.library_logs import hush_signing
 from headrace.objects.limits import concurrency
 from headrace.objects.s3fs_faults import LookUpError
 from headrace.schemas.storage_config import StorageConfig
@@ -78,8 +78,7 @@ def _session(process: int) -> Any:
     from aiobotocore.credentials import AioCredentialResolver
     from aiobotocore.session import AioSession
 
-    for library in ("botocore", "aiobotocore"):  # at their most talkative they write down key ids
-        logging.getLogger(library).setLevel(logging.INFO)
+    hush_signing()
     nothing: dict[str, Any] = {"profile": (None, None, None, None)}
     nothing |= dict.fromkeys(("config_file", "credentials_file"), (None, None, os.devnull, None))
     session = AioSession(session_vars=nothing)
