@@ -13,8 +13,9 @@ import zarr
 from numpy.typing import NDArray
 
 from headrace.indexer.coordinates import read_time
+from headrace.indexer.decoded_unit import decoded_unit
 from headrace.indexer.fingerprint import metadata_digest, objects_digest, order_digest
-from headrace.indexer.scan import Piece, ScanResult, is_small, scan
+from headrace.indexer.scan import Piece, ScanResult, is_small, scan, scan_decoded
 from headrace.indexer.time_order import FixTime
 from headrace.indexer.units import ScanUnit
 from headrace.objects import ObjectStat
@@ -97,13 +98,13 @@ def scan_unit(
     bounds = [stored.grid.time.bounds(t) for t in range(*unit.time_chunks)]
     bad: set[tuple[int, int]] = set()
     order = _order(unit.uri, storage, unit.fix_time, unit.order) if unit.order else None
-    scanned = scan(
-        _read(stored, unit, bounds, stats, policy, fetch, lease, bad),
-        unit,
-        chunk_starts=[start for start, _ in bounds],
-        stored_steps=(bounds[0][0], bounds[-1][1]),
-        order=order,
-    )
+    starts, stored_steps = [start for start, _ in bounds], (bounds[0][0], bounds[-1][1])
+    decoded = decoded_unit(stored, unit, keys, bounds, fetch, lease)
+    if decoded is None:
+        pieces = _read(stored, unit, bounds, stats, policy, fetch, lease, bad)
+        scanned = scan(pieces, unit, chunk_starts=starts, stored_steps=stored_steps, order=order)
+    else:
+        scanned = scan_decoded(decoded, unit, chunk_starts=starts, stored_steps=stored_steps, order=order)
     if fetch.may_change and objects_digest([fetch.stat(key) for key in keys]) != unit.objects:
         raise _changed(stored, unit)
     fetch.drop()

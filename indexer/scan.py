@@ -6,15 +6,15 @@ order, whatever the height of the block and the order of the dimensions in the s
 Legend: S rows, T steps, K cuts.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headrace.decode import decode
+from headrace.decode_floats import decode_rows, float_rule
 from headrace.indexer.runs import Runs, find_runs, join, observed_per_step, whole_rows
 from headrace.indexer.sums import add_rows
 from headrace.indexer.units import ScanUnit
@@ -104,20 +104,49 @@ def scan(
     buffer = np.empty((height, num_steps), dtype=np.float32)
     if small:
         _decode(pieces, unit, slice(0, num_rows), first_step, buffer, block_values)
-    else:
-        pieces = list(pieces)
-    per_stored_step = np.zeros(num_steps, dtype=np.int64)
+        return scan_decoded(buffer, unit, chunk_starts=chunk_starts, stored_steps=stored_steps, order=order)
+    held = list(pieces)
+
+    def blocks() -> Iterator[NDArray[np.float32]]:
+        for top in range(0, num_rows, height):
+            rows = slice(top, min(top + height, num_rows))
+            values = buffer[: rows.stop - rows.start]
+            _decode(held, unit, rows, first_step, values, block_values)
+            yield values
+
+    return _scan_blocks(blocks(), unit, chunk_starts, (first_step, last_step), order)
+
+
+def scan_decoded(
+    values: NDArray[np.float32],
+    unit: ScanUnit,
+    *,
+    chunk_starts: Sequence[int],
+    stored_steps: tuple[int, int] | None = None,
+    order: NDArray[np.int64] | None = None,
+) -> ScanResult:
+    """Scan the canonical values of a unit, float32 [S, T] with NaN missing; the rest as :func:`scan` takes it."""
+    return _scan_blocks([values], unit, chunk_starts, stored_steps or unit.steps, order)
+
+
+def _scan_blocks(
+    blocks: Iterable[NDArray[np.float32]],
+    unit: ScanUnit,
+    chunk_starts: Sequence[int],
+    stored_steps: tuple[int, int],
+    order: NDArray[np.int64] | None,
+) -> ScanResult:
+    """Scan neighbouring rows, block by block; a block is used up before the next is asked for."""
+    first_step, last_step = stored_steps
+    per_stored_step = np.zeros(last_step - first_step, dtype=np.int64)
     sums = _Sums(unit)
     runs: list[Runs] = []
-    for top in range(0, num_rows, height):
-        rows = slice(top, min(top + height, num_rows))
-        values = buffer[: rows.stop - rows.start]
-        if not small:
-            _decode(pieces, unit, rows, first_step, values, block_values)
+    top = unit.rows[0]
+    for values in blocks:
         if order is not None:
             per_stored_step += (~np.isnan(values)).sum(axis=0)
-            values = np.take(values, order, axis=1)
-        runs.append(sums.add(values, first_row + top))
+        runs.append(sums.add(values if order is None else np.take(values, order, axis=1), top))
+        top += values.shape[0]
     found = join(runs)
     per_step = observed_per_step(found, first_step, last_step) if order is None else per_stored_step
     valid_count = np.add.reduceat(per_step, np.asarray(chunk_starts) - first_step)
@@ -141,7 +170,11 @@ def _decode(
             raw = piece.raw[rows, steps.start - piece.start : steps.stop - piece.start]
             if raw.strides[1] != raw.itemsize:  # time comes first in the store
                 raw = np.ascontiguousarray(raw)
-            decode(raw, unit.rule, area=area, out=values[:, steps.start - first_step : steps.stop - first_step])
+            plain = float_rule(unit.rule, raw.dtype) if raw.flags.writeable else None
+            if plain is not None:
+                decode_rows(raw, plain, values, steps.start - first_step)
+            else:
+                decode(raw, unit.rule, area=area, out=values[:, steps.start - first_step : steps.stop - first_step])
         for start, stop in piece.lost:
             values[:, start - first_step : stop - first_step] = np.nan
 
@@ -154,19 +187,21 @@ class _Sums:
         self._cuts = np.asarray(unit.cuts, dtype=np.int64) - unit.steps[0]
         shape = (unit.rows[1] - unit.rows[0], self._cuts.size - 1)
         self._count = np.zeros(shape, dtype=np.int64)
-        self._mean, self._m2 = np.zeros(shape), np.zeros(shape)
-        self._low, self._high = np.full(shape, np.nan), np.full(shape, np.nan)
+        self._mean, self._m2, self._low, self._high = (np.empty(shape) for _ in range(4))
 
     def add(self, values: NDArray[np.float32], first_row: int) -> Runs:
         """Take in canonical rows, float32 [S, T] with NaN missing, and return their runs."""
         num_rows = values.shape[0]
         rows = slice(first_row - self._unit.rows[0], first_row - self._unit.rows[0] + num_rows)
-        add_rows(values, self._cuts, self._count[rows], self._mean[rows], self._m2[rows])
-        for k, (start, stop) in enumerate(pairwise(self._cuts)):
-            # Adding 0 makes one zero of the two, whichever the reduction met first.
-            self._low[rows, k] = np.fmin.reduce(values[:, start:stop], axis=1) + np.float32(0)
-            self._high[rows, k] = np.fmax.reduce(values[:, start:stop], axis=1) + np.float32(0)
-        if self._count[rows].sum() == values.size:
+        count, mean, m2, low, high = (
+            self._count[rows],
+            self._mean[rows],
+            self._m2[rows],
+            self._low[rows],
+            self._high[rows],
+        )
+        add_rows(values, self._cuts, count, mean, m2, low, high)
+        if count.sum() == values.size:
             return whole_rows(np.arange(first_row, first_row + num_rows), *self._unit.steps)
         return find_runs(~np.isnan(values), first_row=first_row, first_step=self._unit.steps[0])
 
