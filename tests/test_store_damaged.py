@@ -10,9 +10,11 @@ import zarr
 from numcodecs import BZ2, LZMA, Blosc, GZip, Shuffle, Zlib, Zstd
 from zarr.codecs import BloscCodec, Crc32cCodec, GzipCodec, ZstdCodec
 
+from headrace.coordinates import read_vector
 from headrace.open_store import open_group
 from headrace.schemas.errors import ReadError, SourceError
 from headrace.store import StoredArray, open_array
+from s3_server import CLIENTS, Bucket
 
 DIMS = ("basin", "time")
 NAME = "q"
@@ -90,3 +92,37 @@ def test_message_of_a_wide_block_stays_short(tmp_path: Path) -> None:
     assert array is not None
     with pytest.raises(ReadError, match="and 20 more"):
         array.read(slice(0, 4), slice(0, 6))
+
+
+@pytest.mark.parametrize("damage", ["empty", "short", "longer", "absent"])
+@pytest.mark.parametrize("layout", ["v2 blosc", "v3 blosc", "v3 sharded"])
+@pytest.mark.parametrize("client", [None, *CLIENTS])
+def test_a_damaged_coordinate_is_an_error_and_nothing_is_read_beyond_its_end(
+    bucket: Bucket, client: str | None, layout: str, damage: str
+) -> None:
+    """Blosc reads what its header says, wherever that lies; an empty object of a bucket ended the process."""
+    folder = bucket.path / "s.zarr"
+    settings = LAYOUTS[layout] | ({"shards": (20,)} if "shards" in LAYOUTS[layout] else {})
+    version = settings.pop("zarr_format")
+    written = zarr.open_group(folder, mode="w", zarr_format=version)
+    chunks = (10,) if "shards" in settings else (20,)
+    written.create_array("time", shape=(41,), chunks=chunks, dtype="i8", fill_value=0, **settings)[:] = np.arange(41)
+    uri, storage = (str(folder), None) if client is None else (f"{bucket.url}/s.zarr", bucket.through(client).storage)
+    values, _ = read_vector(open_group(uri, storage), uri, "time")
+    assert values.tolist() == list(range(41))
+    path = folder / "time" / ("1" if version == 2 else "c/1")
+    content = path.read_bytes()
+    if damage == "absent":
+        path.unlink()
+    else:
+        path.write_bytes({"empty": b"", "short": content[:-1], "longer": content + b"x"}[damage])
+    with pytest.raises(SourceError, match="coordinate time cannot be read"):
+        read_vector(open_group(uri, storage), uri, "time")
+
+
+def test_a_single_entry_that_is_the_fill_value_need_not_be_stored(tmp_path: Path) -> None:
+    """Stores that grew step by step lack the chunk of time 0."""
+    group = zarr.open_group(tmp_path / "s.zarr", mode="w")
+    group.create_array("time", shape=(3,), chunks=(1,), dtype="i8", fill_value=0)[:] = np.arange(3)
+    assert not (tmp_path / "s.zarr" / "time" / "c" / "0").exists()
+    assert read_vector(group, str(tmp_path / "s.zarr"), "time")[0].tolist() == [0, 1, 2]

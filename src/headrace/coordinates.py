@@ -10,7 +10,10 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from headrace.chunk_length import refuse_cut_of
 from headrace.members import array_names, find_member
+from headrace.objects.fetch import FileFetch
+from headrace.objects.zarr_store import remote_store
 from headrace.schemas.dates import decode_seconds, missing_times
 from headrace.schemas.errors import ConfigError, SourceError, describe
 from headrace.store import BASIN_DIM, TIME_DIM
@@ -44,8 +47,8 @@ def read_vector(group: zarr.Group, uri: str, name: str) -> tuple[NDArray[Any], d
             )
         )
     try:
-        values = np.asarray(array[:])
-    except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
+        values = _whole(array, uri, name)
+    except (OSError, EOFError, RuntimeError, ValueError, TypeError, KeyError) as error:
         raise SourceError(
             describe(
                 f"coordinate {name} cannot be read",
@@ -56,6 +59,27 @@ def read_vector(group: zarr.Group, uri: str, name: str) -> tuple[NDArray[Any], d
             )
         ) from error
     return values, dict(array.attrs)
+
+
+def _whole(array: zarr.Array[Any], uri: str, name: str) -> NDArray[Any]:
+    """Read a vector whose objects are all there and whole; an absent one may be a single entry that is the fill value.
+
+    Raises
+    ------
+    EOFError
+        An object is absent or was cut.
+    """
+    size = max((array.shards or array.chunks)[0], 1)
+    keys = [f"{name}/{array.metadata.encode_chunk_key((i,))}" for i in range(-(-array.shape[0] // size))]
+    remote = remote_store(array)
+    fetch = FileFetch(uri) if remote is None else remote.fetch(keys)
+    for number, key in enumerate(keys):
+        head = fetch.head(key)
+        if head is None and min(size, array.shape[0] - number * size) > 1:
+            raise EOFError(f"no chunk {key}")
+        refuse_cut_of(array, *(head or (None, 0)))
+    with fetch.serving():
+        return np.asarray(array[:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

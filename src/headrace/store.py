@@ -12,9 +12,10 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from headrace.chunk_length import refuse_cut, refuse_cut_of
 from headrace.members import find_member
 from headrace.objects import ObjectStat
-from headrace.objects.fetch import HEAD_NBYTES, Data, Fetch, FileFetch
+from headrace.objects.fetch import Fetch, FileFetch
 from headrace.objects.local import stat_file
 from headrace.objects.zarr_store import remote_store
 from headrace.plain_chunks import Decoder, decoder_of, read_plain
@@ -116,7 +117,7 @@ class StoredArray:
                 chunks = self._decoded(basins, steps, fetch, self.decoder, self.decoder.memory(lease))
                 return read_plain(self.array, self.grid, chunks, basins, steps)
             for key in self.object_keys(basins, steps):
-                self._check_length(*(fetch.head(key) or (None, 0)))
+                refuse_cut_of(self.array, *(fetch.head(key) or (None, 0)))
             with fetch.serving():
                 block = read_block(self.array, self.grid.selection(basins, steps))
         except (ReadError, MemoryError):
@@ -141,13 +142,8 @@ class StoredArray:
             for t in self.grid.time.chunks_of(steps.start, steps.stop):
                 data = fetch.data(self.object_key(b, t))
                 if decoder.blosc:
-                    _check_length(data, 0 if data is None else len(data))
+                    refuse_cut(data, 0 if data is None else len(data))
                 yield b, t, None if data is None else decoder(data, memory)
-
-    def _check_length(self, head: Data | None, nbytes: int) -> None:
-        sharded = self.array.shards is not None
-        if sharded or any("Blosc" in type(c).__name__ for c in self.array.compressors[-1:]):
-            _check_length(head, nbytes, sharded=sharded)
 
     def _unreadable(self, what: str, basins: slice, steps: slice, error: Exception, fix: str, fetch: Fetch) -> str:
         chunks = [(key, fetch.stat(key)) for key in self.object_keys(basins, steps)]
@@ -174,18 +170,6 @@ def stat_object(array: "zarr.Array[Any]", uri: str, name: str, key: str) -> Obje
     """
     remote = remote_store(array)
     return stat_file(f"{uri}/{key}") if remote is None else remote.listing(name).get(key)
-
-
-def _check_length(head: Data | None, nbytes: int, *, sharded: bool = False) -> None:
-    """Refuse a cut object that decodes all the same: an empty shard is fill, and Blosc reads on beyond the end."""
-    if head is None:
-        return
-    if nbytes < HEAD_NBYTES:
-        msg = f"{nbytes} bytes stored, too few for any chunk"
-        raise EOFError(msg)
-    if not sharded and nbytes != (whole := int.from_bytes(head[12:16], "little")):
-        msg = f"{nbytes} bytes stored of {whole}"
-        raise EOFError(msg)
 
 
 def _is_fault(error: Exception) -> bool:
