@@ -107,8 +107,9 @@ def build_index(
             progress.note(_stopped(plan, found))
             raise
         seconds = time.perf_counter() - began
-        names = site.settle([[u.key for u in b] for b in plan.bundles], found)
-        folded = fold(inventory, plan, ScanResults(site.parts, names))
+        bundles = [[unit.key for unit in bundle] for bundle in plan.bundles]
+        names = site.settle(bundles, found)
+        folded = fold(inventory, plan, ScanResults(site.parts, names, bundles))
         views = views_sql({dataset.dataset_id: dataset.axis for dataset in inventory.datasets})
         manifest = site.publish(all_tables(folded), views, config=config, parts=names)
         site.sweep(set(names))

@@ -19,7 +19,7 @@ def written(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
     path
         The file.
     sync
-        Whether it has to outlive the machine; a copy of what lies elsewhere need not.
+        Whether to wait until it outlives the machine; a copy of what lies elsewhere need not.
 
     Raises
     ------
@@ -29,12 +29,32 @@ def written(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
     # Processes of several machines may write the same part, and two machines may have the same process number.
     unfinished = path.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
     try:
-        with unfinished.open("wb") as file:
+        with _told(path), unfinished.open("wb") as file:
             yield file
             file.flush()
             if sync:
                 os.fsync(file.fileno())
-        unfinished.replace(path)
+        with _told(path):
+            unfinished.replace(path)
+    finally:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+
+
+def sync_file(path: Path) -> None:
+    """Wait until a file outlives the machine; ConfigError where the disk has no space for it after all."""
+    with _told(path):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise ConfigError(
             describe(
@@ -45,6 +65,3 @@ def written(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
                 fix="free space or mend the rights, then run the same command again: what is scanned so far is kept",
             )
         ) from error
-    finally:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)

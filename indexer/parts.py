@@ -141,7 +141,7 @@ def finished_units(folder: Path, *, accept_errors: bool) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(folder.glob("*.parquet")):
         try:
-            table = pq.read_table(path, columns=["key", "has_error"])
+            table = _read(path, ["key", "has_error"])
         except (pa.ArrowException, OSError, KeyError):
             continue  # cut short or foreign: its units are scanned again
         for key, has_error in zip(table["key"].to_pylist(), table["has_error"].to_pylist(), strict=True):
@@ -150,16 +150,16 @@ def finished_units(folder: Path, *, accept_errors: bool) -> dict[str, str]:
     return found
 
 
-def read_keys(folder: Path, name: str) -> list[str]:
-    """Return the keys of the units in a part, in order."""
-    keys: list[str] = pq.read_table(folder / name, columns=["key"])["key"].to_pylist()
-    return keys
-
-
 def read_units(folder: Path, names: Iterable[str]) -> pa.Table:
     """Return the rows of the named parts."""
-    tables = [pq.read_table(folder / name, schema=PART_SCHEMA) for name in names]
+    tables = [_read(folder / name) for name in names]
     return pa.concat_tables(tables) if tables else PART_SCHEMA.empty_table()
+
+
+def _read(path: Path, columns: list[str] | None = None) -> pa.Table:
+    """Read a part in this thread: what Arrow does to read many large files at once takes longer than the file."""
+    with pq.ParquetFile(path) as file:
+        return file.read(columns=columns, use_threads=False)
 
 
 def settle(folder: Path, bundles: Sequence[Sequence[str]], found: dict[str, str]) -> list[str]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace.indexer.facts import DatasetFacts
-from headrace.indexer.parts import PART_SCHEMA, read_keys, read_units
+from headrace.indexer.parts import PART_SCHEMA, read_units
 from headrace.indexer.runs import Runs, ascending, stitch
 from headrace.indexer.units import PlannedVariable
 from headrace.schemas.intervals import Intervals
@@ -58,13 +58,15 @@ class ScanResults:
     ----------
     folder
         The folder ``parts``.
-    names
-        Parts of this build.
+    names, bundles
+        Parts of this build, and the keys of the units in each, in order.
     """
 
-    def __init__(self, folder: Path, names: Sequence[str]) -> None:
+    def __init__(self, folder: Path, names: Sequence[str], bundles: Sequence[Sequence[str]]) -> None:
         self._folder = folder
-        self._place = {key: (name, row) for name in names for row, key in enumerate(read_keys(folder, name))}
+        self._place = {
+            key: (name, row) for name, keys in zip(names, bundles, strict=True) for row, key in enumerate(keys)
+        }
         self._open: tuple[str, pa.Table] = ("", PART_SCHEMA.empty_table())
 
     def of(self, planned: PlannedVariable, dataset: DatasetFacts) -> SeriesResult:

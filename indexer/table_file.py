@@ -15,7 +15,7 @@ ROW_GROUP = 1 << 20
 
 
 def write_table(schema: pa.Schema, stretches: Iterable[pa.Table], path: Path, *, row_group: int = ROW_GROUP) -> int:
-    """Write a table whole or not at all; return its number of rows.
+    """Write a table whole or not at all, without waiting for the disk; return its number of rows.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def write_table(schema: pa.Schema, stretches: Iterable[pa.Table], path: Path, *,
     """
     num_rows = 0
     with (
-        written(path) as file,
+        written(path, sync=False) as file,
         pq.ParquetWriter(
             file,
             schema,

@@ -6,12 +6,13 @@ Without a manifest a folder is no index, so nothing half-written is ever taken f
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 
 from headrace.indexer.folder import VIEWS_NAME
-from headrace.indexer.output import written
+from headrace.indexer.output import sync_file, written
 from headrace.indexer.table_file import write_table
 from headrace.schemas.config import Config
 from headrace.schemas.manifest import MANIFEST_NAME, IndexManifest, TableEntry
@@ -25,36 +26,41 @@ def write_index(
 
     An index that is there already, byte for byte, is left alone: whoever opens it meanwhile finds it.
     """
-    staged = {name: out / f"{name}.parquet.new.tmp" for name in tables}
+    staged = {name: out / f"{name}.new.tmp" for name in (*(f"{table}.parquet" for table in tables), VIEWS_NAME)}
     entries = {}
     try:
-        for name, stretches in tables.items():
-            num_rows = write_table(TABLES[name].schema, stretches, staged[name])
-            entries[name] = TableEntry(
-                path=f"{name}.parquet",
-                num_rows=num_rows,
-                nbytes=staged[name].stat().st_size,
-                sha256=_sha256(staged[name]),
-            )
+        # Files that wait for the disk together wait hardly longer than one of them.
+        with ThreadPoolExecutor(max_workers=len(staged)) as waiting:
+            with written(staged[VIEWS_NAME], sync=False) as file:
+                file.write(views.encode())
+            synced = [waiting.submit(sync_file, staged[VIEWS_NAME])]
+            for name, stretches in tables.items():
+                path = staged[f"{name}.parquet"]
+                num_rows = write_table(TABLES[name].schema, stretches, path)
+                synced.append(waiting.submit(sync_file, path))
+                entries[name] = TableEntry(
+                    path=f"{name}.parquet", num_rows=num_rows, nbytes=path.stat().st_size, sha256=_sha256(path)
+                )
+        for outcome in synced:
+            outcome.result()
     except BaseException:
         _remove(staged.values())
         raise
     manifest = IndexManifest(config=config, tables=entries, parts=tuple(sorted(parts)))
-    if _stands(out, manifest, views):
+    text = manifest.to_json()
+    if _stands(out, manifest, {MANIFEST_NAME: text, VIEWS_NAME: views}):
         _remove(staged.values())
         return manifest
     (out / MANIFEST_NAME).unlink(missing_ok=True)
     for name, path in staged.items():
-        path.replace(out / f"{name}.parquet")
-    write_text(out / VIEWS_NAME, views)
-    write_text(out / MANIFEST_NAME, manifest.to_json())
+        path.replace(out / name)
+    write_text(out / MANIFEST_NAME, text)
     _sync_folder(out)
     return manifest
 
 
-def _stands(out: Path, manifest: IndexManifest, views: str) -> bool:
-    """Return whether manifest, views and whole tables are there as they would be written."""
-    texts = {MANIFEST_NAME: manifest.to_json(), VIEWS_NAME: views}
+def _stands(out: Path, manifest: IndexManifest, texts: Mapping[str, str]) -> bool:
+    """Return whether texts and whole tables are there as they would be written."""
     try:
         return all((out / name).read_bytes() == text.encode() for name, text in texts.items()) and all(
             _sha256(out / entry.path) == entry.sha256 for entry in manifest.tables.values()
@@ -69,7 +75,7 @@ def _remove(paths: Iterable[Path]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
+    """Write a text file whole or not at all; it outlives the machine then."""
     with written(path) as file:
         file.write(text.encode())
 

@@ -96,6 +96,25 @@ def test_failure_while_writing_leaves_no_index(store, tmp_path, monkeypatch):
     assert table_bytes(tmp_path / "i") == before
 
 
+def test_a_table_that_does_not_reach_the_disk_leaves_the_old_index_alone(store, index, tmp_path, monkeypatch):
+    before = {path: path.read_bytes() for path in index.iterdir() if path.is_file()}
+    failing = os.fsync
+
+    def full_disk(handle):
+        if os.readlink(f"/proc/self/fd/{handle}").endswith("runs.parquet.new.tmp"):
+            raise OSError(28, os.strerror(28))
+        failing(handle)
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(ConfigError, match="index cannot be written"):
+        build_inline(
+            config({"a": dataset(store)}, window={"hindcast_length": 4, "forecast_length": 0, "warmup_length": 2}),
+            index,
+            monkeypatch,
+        )
+    assert {path: path.read_bytes() for path in index.iterdir() if path.is_file()} == before
+
+
 def test_failed_new_version_leaves_the_old_index_valid_until_tables_are_replaced(index, tmp_path, monkeypatch):
     broken = config({"a": {"timeseries": str(tmp_path / "none.zarr"), "variables": {"target": ["q"]}}})
     before = table_bytes(index)
