@@ -5,6 +5,7 @@ whoever reads a stored chunk wants all of it, and a part of an object carries no
 """
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import Future
@@ -222,8 +223,25 @@ class RemoteStore(Store):
 
 def _heard(asked: "Future[StoredObject | None]") -> "asyncio.Future[StoredObject | None]":
     """Return what waits for a request; its fault is told by another one where nobody waits any longer."""
-    found = asyncio.wrap_future(asked)
-    found.add_done_callback(lambda done: done.cancelled() or done.exception())
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[StoredObject | None] = loop.create_future()
+
+    def tell() -> None:
+        if found.done():
+            return
+        if asked.cancelled():
+            found.cancel()
+        elif (error := asked.exception()) is not None:
+            found.set_exception(error)
+            found.exception()  # looked at here and now: the loop may end before it calls whoever waits
+        else:
+            found.set_result(asked.result())
+
+    def settled(_: "Future[StoredObject | None]") -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the process ends
+            loop.call_soon_threadsafe(tell)
+
+    asked.add_done_callback(settled)
     return found
 
 
