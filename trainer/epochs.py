@@ -136,7 +136,11 @@ class EpochRunner:
             if moves:
                 before, share = share, state.share_served()
                 state.set_learning_rate(before, share)
-            self._train_batch(host_batch.to(state.device), meter)
+            try:
+                self._train_batch(host_batch.to(state.device), meter)
+            except NoBatchError:
+                self._stop_if(asked=True)
+                raise
             done += 1
             clock = time.perf_counter()
             sums.compute_seconds += clock - arrived
@@ -158,6 +162,7 @@ class EpochRunner:
             lambda totals, norm: meter.add(batch, totals, norm),
             stop=self._guard.requested,
             save=self._ranks.first and self._due(),
+            lacking=self._guard.lacks_batch,
         )
 
     def _save_if_due(self, meter: LossMeter, done: int) -> None:

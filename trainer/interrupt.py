@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Final
 
+from headrace.trainer.absent_batch import absent_batch
 from headrace.trainer.protocols import Batch, Loader
 
 _PATIENCE_SECONDS: Final = 1.0
@@ -19,7 +20,7 @@ _LOOK_SECONDS: Final = 0.1
 
 
 class NoBatchError(RuntimeError):
-    """A run was asked to stop while it waited for a batch, and none came in a moment."""
+    """A run was asked to stop while it, or another rank, waited for a batch, and none came in a moment."""
 
 
 class InterruptGuard:
@@ -32,11 +33,21 @@ class InterruptGuard:
     alone
         Whether this process trains alone. One of several leaves SIGTERM as it is: their launcher sends it when one of
         them is gone, and no checkpoint can be agreed on any more.
+    patient
+        Whether a batch is waited for however long. So it is with several ranks on GPUs, where one that does not take
+        its step stops the others in the middle of theirs.
+
+    Attributes
+    ----------
+    requested
+        Whether this process was asked to stop.
+    lacks_batch
+        Whether it gave up waiting for a batch and goes on with one of no window, to tell the other ranks.
     """
 
-    def __init__(self, *, alone: bool) -> None:
-        self.requested = False
-        self._alone = alone
+    def __init__(self, *, alone: bool, patient: bool = False) -> None:
+        self.requested = self.lacks_batch = False
+        self._alone, self._patient = alone, patient
         self._awaited: tuple[float, Loader] | None = None
         self._ended = threading.Event()
         self._guards = threading.current_thread() is threading.main_thread()
@@ -58,11 +69,13 @@ class InterruptGuard:
     def batches(self, loader: Loader) -> Iterator[Batch]:
         """Yield the batches of a loader.
 
+        Where this process was asked to stop and no batch came in a moment, what the loader yielded before counts as
+        consumed, and nothing else. One of several ranks gets a last batch without windows then.
+
         Raises
         ------
         NoBatchError
-            This process trains alone, was asked to stop, and no batch came in a moment. What the loader yielded before
-            counts as consumed, and nothing else.
+            The same, of a process that trains alone.
         """
         coming = iter(loader)
         while True:
@@ -70,20 +83,28 @@ class InterruptGuard:
             try:
                 batch = next(coming, None)
             except RuntimeError as error:
-                if not self.requested or self._awaited is not None:
+                if not self._gave_up():
                     raise
-                raise NoBatchError from error
+                if self._alone:
+                    raise NoBatchError from error
+                self.lacks_batch = True
+                batch = absent_batch(loader)
             finally:
                 self._awaited = None
             if batch is None:
                 return
             yield batch
+            if self.lacks_batch:
+                return
+
+    def _gave_up(self) -> bool:
+        return self.requested and self._awaited is None
 
     def _note(self, signum: int, frame: FrameType | None) -> None:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
-        if self._alone:
+        if not self._patient:
             threading.Thread(target=self._end_waiting, name="headrace-stop", daemon=True).start()
 
     def _end_waiting(self) -> None:

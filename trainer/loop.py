@@ -100,7 +100,8 @@ def fit(
     ranks = Ranks.current()
     state = TrainingState(model, train_loader, settings, config_digest, ranks)
     progress = progress or Silent()
-    with InterruptGuard(alone=ranks.size == 1) as guard:
+    alone, on_cpu = ranks.size == 1, state.device.type == "cpu"
+    with InterruptGuard(alone=alone, patient=not (alone or on_cpu)) as guard:
         run = EpochRunner(
             state, valid_loader, run_folder, progress, guard, checkpoint_batches=checkpoint_batches,
             watcher=watcher or Unwatched(),

@@ -19,9 +19,10 @@ class NonFiniteLossError(HeadraceError):
 
 
 def totals_of(
-    error: torch.Tensor, weight: torch.Tensor, batch: Batch, ranks: Ranks, *, stop: bool = False, save: bool = False
-) -> torch.Tensor:
-    """Return the sums over all ranks that :class:`LossMeter` takes in, float64 [5].
+    error: torch.Tensor, weight: torch.Tensor, batch: Batch, ranks: Ranks, *,
+    stop: bool = False, save: bool = False, lacking: bool = False,
+) -> torch.Tensor:  # fmt: skip
+    """Return the sums over all ranks that :class:`LossMeter` takes in, float64 [6].
 
     Parameters
     ----------
@@ -33,8 +34,10 @@ def totals_of(
         Who adds up.
     stop, save
         What this rank asks for; as part of the sums, all ranks learn of it at the same batch.
+    lacking
+        Whether its batch did not come: the last of the sums is how many ranks lack theirs.
     """
-    counts = torch.tensor([len(batch.start), stop, save], dtype=torch.float64, device=error.device)
+    counts = torch.tensor([len(batch.start), stop, save, lacking], dtype=torch.float64, device=error.device)
     return ranks.add_up(torch.cat([torch.stack([error.detach().double(), weight.detach().double()]), counts]))
 
 
@@ -106,7 +109,7 @@ class LossMeter:
         self._pending = None
         if event is not None:
             event.synchronize()
-        error, weight, windows, stop, save, norm = values.tolist()
+        error, weight, windows, stop, save, _, norm = values.tolist()
         if not (math.isfinite(error) and math.isfinite(norm)):
             raise self._error(batch, error, norm)
         self._sums.error_sum += error

@@ -135,7 +135,8 @@ class TrainingState:
             epoch=self.epoch,
             sums=self.sums,
             epoch_trained=self.epoch_trained,
-            loader_state=self.loader.state_dict(),
+            # A rank that has a batch of which another one lacks its part has not learned from it.
+            loader_state=min(self.ranks.gather(self.loader.state_dict()), key=lambda at: at["windows_consumed"]),
             best_metric=self.best_metric,
             best_epoch=self.best_epoch,
             config_digest=self.config_digest,

@@ -7,6 +7,7 @@ from torch import nn
 
 from headrace.schemas.errors import describe
 from headrace.schemas.train_config import TrainConfig
+from headrace.trainer.interrupt import NoBatchError
 from headrace.trainer.loss import Loss, make_loss, mean_of
 from headrace.trainer.loss_meter import NonFiniteLossError, totals_of
 from headrace.trainer.model import SequenceModel, build_model
@@ -18,7 +19,7 @@ from headrace.trainer.ranks import Ranks
 LEAST_SCALE = 2.0**-14
 """Scale of a float16 loss below which its gradients are taken to overflow whatever is done; it begins at 2¹⁶."""
 Watch = Callable[[torch.Tensor, torch.Tensor | None], None]
-"""Is given the sums of the global batch, float64 [5], and the gradient's norm, before the weights change; may raise."""
+"""Is given the sums of the global batch, float64 [6], and the gradient's norm, before the weights change; may raise."""
 
 
 class TrainingStep:
@@ -69,8 +70,9 @@ class TrainingStep:
             self._module = nn.parallel.DistributedDataParallel(model)
 
     def __call__(
-        self, batch: Batch, watch: Watch = lambda totals, norm: None, *, stop: bool = False, save: bool = False
-    ) -> None:
+        self, batch: Batch, watch: Watch = lambda totals, norm: None, *,
+        stop: bool = False, save: bool = False, lacking: bool = False,
+    ) -> None:  # fmt: skip
         """Take one step.
 
         Parameters
@@ -81,12 +83,24 @@ class TrainingStep:
             Called before the weights change.
         stop, save
             What this rank asks all of them to do; goes into the sums.
+        lacking
+            Whether it has no batch, on a CPU.
+
+        Raises
+        ------
+        NoBatchError
+            Some rank has no batch: no rank has taken the step, and none has drawn for its dropout.
         """
+        together = self._ranks.size > 1 and batch.x.device.type == "cpu"
+        drawn = torch.get_rng_state() if together else None
         self.optimizer.zero_grad(set_to_none=True)
         with self._precision.autocast():
             predicted = self._module(batch.x, batch.static, self._target_length)
         error, weight = self._loss.add_up(predicted, batch)
-        totals = totals_of(error, weight, batch, self._ranks, stop=stop, save=save)
+        totals = totals_of(error, weight, batch, self._ranks, stop=stop, save=save, lacking=lacking)
+        if drawn is not None and totals[-1] > 0:
+            torch.set_rng_state(drawn)
+            raise NoBatchError
         torch.autograd.backward(self.scaler.scale(self._objective(error, weight, totals)))
         self.scaler.unscale_(self.optimizer)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self._clip)

@@ -66,6 +66,10 @@ def ran(built, tmp_path_factory):
         new("whole", *DROPOUT, ranks=2),
         new("stopped", *DROPOUT, ranks=2, then={"what": "interrupt", "rank": 0, "batches": 12}),
         resume("stopped to 2", "stopped", ranks=2),
+        new("starved", *DROPOUT, ranks=2, then={"what": "starve", "rank": 1, "batches": 2}),
+        resume("starved again", "starved", ranks=2, then={"what": "starve", "rank": 0, "batches": 5}),
+        resume("starved in validation", "starved", ranks=2, then={"what": "starve", "rank": 1, "batches": 4}),
+        resume("starved to 2", "starved", ranks=2),
         new("seeds", *DROPOUT, "--train-epochs", "1", "--seeds", "4,5", ranks=2),
         new("diverged", *DROPOUT, "--set", "train.learning_rate=1e30", ranks=2),
         new("failed", *DROPOUT, "--set", "train.checkpoint_seconds=1e-9", ranks=2,
@@ -124,6 +128,15 @@ def test_a_stopped_run_of_two_ranks_goes_on_bit_for_bit(ran):
     assert codes(ran, "stopped to 2") == [0, 0]
     assert epoch_results(ran[0] / "stopped") == epoch_results(ran[0] / "whole")
     assert torch.equal(last_weights(ran[0] / "stopped"), last_weights(ran[0] / "whole"))
+
+
+def test_ranks_of_which_one_waits_for_its_batch_stop_at_once_and_go_on_bit_for_bit(ran):
+    """The others have theirs of that step and learn nothing from it: neither weights nor dropout's state move."""
+    for name in ("starved", "starved again", "starved in validation"):
+        assert codes(ran, name) == [130, 130], name
+    assert codes(ran, "starved to 2") == [0, 0]
+    assert epoch_results(ran[0] / "starved") == epoch_results(ran[0] / "whole")
+    assert torch.equal(last_weights(ran[0] / "starved"), last_weights(ran[0] / "whole"))
 
 
 def test_a_rank_that_fails_ends_the_others_and_leaves_the_checkpoint(ran):

@@ -3,14 +3,17 @@
 All are forks of one process that has imported everything and started nothing. Argument 1 holds the jobs as JSON, in
 their order; argument 2 is a folder that takes ``<job>.<rank>.json`` with exit code, standard output and error. A job
 has ``name``, ``arguments``, and perhaps ``ranks`` (1), ``port``, and ``then``: what befalls the process of ``rank`` (0)
-after so many ``batches`` of training and validation: ``kill``, ``interrupt`` or ``fail``.
+after so many ``batches`` of training and validation: ``kill``, ``interrupt`` or ``fail``; or ``starve``: it is
+interrupted when it waits for a batch that never comes, after so many batches of training, or of validation if there
+are no more.
 """
 
 import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,6 +23,8 @@ import torch
 import headrace.commands.train_runs
 from command_line import Outcome, run_headrace
 from forked import forked
+from headrace.loader import Batch, WindowLoader
+from headrace.trainer import interrupt
 from headrace.trainer.loss_meter import LossMeter
 
 IMPORTED = headrace.commands.train_runs
@@ -27,9 +32,35 @@ IMPORTED = headrace.commands.train_runs
 torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])
 
 
+def starve(left: int) -> None:
+    """Let no batch come after so many, and send Ctrl-C then."""
+    real: Callable[[WindowLoader], Iterator[Batch]] = WindowLoader.__iter__
+
+    def batches(self: WindowLoader) -> Iterator[Batch]:
+        nonlocal left
+        coming = real(self)
+        for batch in coming:
+            yield batch
+            left -= 1
+            if left <= 0:
+                break
+        else:
+            return
+        os.kill(os.getpid(), signal.SIGINT)
+        while self._stream is not None:
+            time.sleep(0.001)
+        raise RuntimeError("this iteration is over")
+
+    mock.patch.object(WindowLoader, "__iter__", batches).start()
+    mock.patch.object(interrupt, "_PATIENCE_SECONDS", 0.1).start()
+
+
 def befall(then: dict[str, Any]) -> None:
     """Let something happen to this process when so many batches are added up."""
     left = int(then["batches"])
+    if then["what"] == "starve":
+        starve(left)
+        return
     real: Callable[..., None] = LossMeter.add
 
     def add(self: LossMeter, *arguments: Any) -> None:
