@@ -3,10 +3,12 @@
 import errno
 import logging
 import os
+from asyncio import AbstractEventLoop
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import dask
 import psutil
@@ -22,6 +24,9 @@ from headrace.schemas.errors import ConfigError, SourceError, describe
 
 MEMORY_SHARE = 0.7
 """Share of the free memory that tasks may take."""
+_QUIET = {"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "500ms"}
+"""Dask would look at the stack of every thread a hundred times a second, for a page that is not served here, and fifty
+times at each of its loops, to complain of late ones."""
 _CONNECT_SECONDS = 10
 _WORKER_SECONDS = 120
 
@@ -127,8 +132,7 @@ def connected(workers: Workers, *, task_nbytes: int, paths: Sequence[str] = (), 
         free_nbytes = min(psutil.virtual_memory().available, MEMORY_LIMIT)  # containers and batch jobs have a limit
         slots = slots_for(workers, task_nbytes=task_nbytes, free_nbytes=free_nbytes, per_core=per_core)
         threads = workers.processes is None
-        # Dask would look at every thread's stack a hundred times a second, for a page that is not served here.
-        stack.enter_context(dask.config.set({"distributed.worker.profile.enabled": False}))
+        stack.enter_context(dask.config.set(_QUIET))
         cluster = LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=1 if threads else slots,
             threads_per_worker=slots if threads else 1,
@@ -213,4 +217,18 @@ def _reports(client: Client, workers: Workers, paths: Sequence[str]) -> dict[str
 
 def _client(address: LocalCluster | str | None, *, scheduler_file: str | None = None) -> Client:
     settings = {} if scheduler_file is None else {"scheduler_file": scheduler_file}
-    return Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, **settings)  # type: ignore[no-untyped-call]
+    client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, **settings)  # type: ignore[no-untyped-call]
+    loop: Any = client.loop
+    loop.asyncio_loop.set_exception_handler(_complain)
+    return client
+
+
+def _complain(loop: AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Say what went wrong in Dask's loop, but not that nobody heard of the end of a wait.
+
+    Dask's senders wait for messages with a time limit. A limit that is reached in the last turn of a loop is an error
+    that nobody takes any more; it would be told on the terminal whenever the garbage collector finds it.
+    """
+    lost = "future" in context and isinstance(context.get("exception"), TimeoutError)
+    if not lost:
+        loop.default_exception_handler(context)

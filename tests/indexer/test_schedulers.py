@@ -8,7 +8,7 @@ import pytest
 from distributed import LocalCluster
 
 from headrace.indexer import build_index, units
-from headrace.indexer.cluster import Workers, slots_for
+from headrace.indexer.cluster import Workers, connected, slots_for
 from headrace.schemas.errors import ConfigError, ReadError, SourceError
 from indexing import config, dataset, table_bytes
 from synthetic import write_store
@@ -120,3 +120,13 @@ def test_workers_are_started_by_spawn():
 
     assert dask.config.get("distributed.worker.multiprocessing-method") == "spawn"
     assert os.name == "posix"
+
+
+def test_waits_that_end_unheard_when_a_loop_stops_are_not_told_of(caplog):
+    with connected(Workers(), task_nbytes=1) as client:
+        loop = client.loop.asyncio_loop
+        assert client.cluster.loop is client.loop
+    for error in (TimeoutError("Timeout"), ValueError("something else")):
+        loop.create_future().set_exception(error)
+    assert "something else" in caplog.text
+    assert "Timeout" not in caplog.text
