@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.decode import decode
+from headrace.decode_floats import decode_rows, float_rule
 from headrace.loader.normalize import Scaling
 from headrace.loader.read_plan import OpenDataset
 
@@ -31,8 +32,13 @@ def canonical(
     """
     rule, source = opened.variables[v].rule, opened.source
     assert rule is not None
-    area = None if rule.area_array is None else source.areas[rule.area_array][basins]
-    block = decode(raw, rule, area=area)
+    plain = float_rule(rule, raw.dtype)
+    if plain is not None and raw.strides[-1] == raw.itemsize:
+        block = np.empty(raw.shape, np.float32)
+        decode_rows(raw, plain, block, 0)
+    else:
+        area = None if rule.area_array is None else source.areas[rule.area_array][basins]
+        block = decode(raw, rule, area=area)
     for steps in lost:
         block[:, steps] = np.nan
     return block

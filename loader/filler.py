@@ -4,6 +4,7 @@ Values are handled in blocks of a few basins, so that a block is decoded, normal
 variables while it is in the processor's cache. Legend: V variables, S basins of a block, T steps of a piece.
 """
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from headrace.loader.lay import lay
 from headrace.loader.layout import Layout
 from headrace.loader.memory_gate import MemoryGate
 from headrace.loader.normalize import Scaling
-from headrace.loader.placement import Placement, Stretch, stretches_of
+from headrace.loader.placement import Lines, Placement, Scattered, Stretch, lines_of, scattered
 from headrace.loader.raw import RawReader
 from headrace.loader.read_plan import OpenDataset, ReadGroup, cut_group, needed_chunks
 from headrace.loader.storage import Rows
@@ -23,8 +24,10 @@ from headrace.objects.fetch import Fetch
 from headrace.scratch import Lease, Scratch
 from headrace.store import StoredArray
 
-_BLOCK_VALUES = 32_768
-"""Values of one variable handled at once: 128 KiB of float32 fit the second-level cache with their temporaries."""
+_BLOCK_VALUES = 65_536
+"""Values of one variable handled at once: 256 KiB of float32 fit the second-level cache with their temporaries."""
+_ENOUGH_NBYTES = 2**20
+"""Raw bytes from which on no further time chunk is read together: they and the rows they go to stay in the cache."""
 _RAW_NBYTES = 64 * 2**20
 """Raw bytes that all readers hold together, besides one decoded chunk each."""
 
@@ -71,21 +74,24 @@ class RowFiller:
         opened = self._datasets[group.dataset]
         chunks = needed_chunks(group, opened, where)
         wanted = replace(group, slots=where.only_placed(group.slots))
-        pieces = cut_group(wanted, opened, chunks, self._piece_nbytes)
-        fetches = self._fetch(opened, pieces[:1])
+        pieces = cut_group(wanted, opened, chunks, self._piece_nbytes, min(_ENOUGH_NBYTES, self._piece_nbytes))
+        waiting: deque[list[Fetch]] = deque()
+        begun = 0
         try:
             for number, piece in enumerate(pieces):
-                fetches += self._fetch(opened, pieces[number + 1 : number + 2])  # while this one is decoded
-                arrays = [opened.arrays[v] for v in piece.variables]
-                together = len(arrays[0].grid.time.chunks_of(piece.step_start, piece.step_stop))
-                decoded = max(_decoded_nbytes(array) for array in arrays) * together
-                held = decoded * (len(arrays) + 1)  # all variables, and the one being decoded
+                nbytes = [_decoded_nbytes(opened.arrays[v]) for v in piece.variables]
+                grid = opened.arrays[piece.variables[0]].grid.time
+                together = len(grid.chunks_of(piece.step_start, piece.step_stop))
+                ahead = max(2 * self._piece_nbytes // (sum(nbytes) * together), 2)
+                while begun < min(number + ahead, len(pieces)):  # the next ones, while this one is decoded
+                    waiting.append(self._fetch(opened, pieces[begun]))
+                    begun += 1
+                held = max(nbytes) * together * (len(nbytes) + 1)  # all variables, and the one being decoded
                 with self._gate.hold(held), self._scratch.lease() as lease:
-                    self._fill_piece(opened, piece, rows, where, fetches[: len(arrays)], lease)
-                del fetches[: len(arrays)]
+                    self._fill_piece(opened, piece, rows, where, waiting.popleft(), lease)
         finally:
-            for fetch in fetches:
-                self._drop(fetch)
+            for fetches in waiting:
+                self._drop(fetches)
 
     def give_up(self) -> None:
         """Fail whatever waits for a bucket in other threads, now and later; what is on a disk is read on."""
@@ -105,19 +111,20 @@ class RowFiller:
         for number, opened in enumerate(self._datasets):
             if not opened.arrays:
                 slots = where.only_placed(np.flatnonzero(self._layout.dataset == number))
-                self._fill_lacking(opened, rows, stretches_of(where, slots, 0, np.iinfo(np.int64).max, None))
+                self._fill_lacking(opened, rows, lines_of(where, slots, 0, np.iinfo(np.int64).max))
 
-    def _fetch(self, opened: OpenDataset, pieces: Iterable[ReadGroup]) -> list[Fetch]:
-        found = [self.raw.fetch(opened, v, piece) for piece in pieces for v in piece.variables]
+    def _fetch(self, opened: OpenDataset, piece: ReadGroup) -> list[Fetch]:
+        found = [self.raw.fetch(opened, v, piece) for v in piece.variables]
         self._fetching.update(found)
         if self._given_up:
             for fetch in found:
                 fetch.give_up()
         return found
 
-    def _drop(self, fetch: Fetch) -> None:
-        self._fetching.discard(fetch)
-        fetch.drop()
+    def _drop(self, fetches: Iterable[Fetch]) -> None:
+        for fetch in fetches:
+            self._fetching.discard(fetch)
+            fetch.drop()
 
     def _fill_piece(
         self,
@@ -129,23 +136,26 @@ class RowFiller:
         lease: Lease,
     ) -> None:
         raw = []
-        for v, fetch in zip(piece.variables, fetches, strict=True):
-            raw.append(self.raw.read(opened, v, piece, fetch, lease))
-            self._drop(fetch)
+        try:
+            # What was asked for last comes last: once it is there, hardly anything else is waited for.
+            for v, fetch in zip(reversed(piece.variables), reversed(fetches), strict=True):
+                raw.append(self.raw.read(opened, v, piece, fetch, lease))
+                self._drop([fetch])
+        finally:
+            self._drop(fetches)
         basins = self._layout.basin[piece.slots]
         lines = opened.source.store_rows[basins] - piece.basin_start
         height = max(_BLOCK_VALUES // max(piece.step_stop - piece.step_start, 1), 1)
-        every = stretches_of(where, piece.slots, piece.step_start, piece.step_stop, opened.source.time_order)
+        steps, order = (piece.step_start, piece.step_stop), opened.source.time_order
+        every = lines_of(where, piece.slots, *steps) if order is None else scattered(where, piece.slots, *steps, order)
         self._fill_lacking(opened, rows, every)
-        cuts = np.searchsorted([line for line, _, _ in every], np.arange(0, piece.slots.size + height, height)).tolist()
-        for number, first in enumerate(range(0, piece.slots.size, height)):
-            part = slice(first, first + height)
-            stretches = [(line - first, to, columns) for line, to, columns in every[cuts[number] : cuts[number + 1]]]
-            span = slice(int(lines[part][0]), int(lines[part][-1]) + 1)
-            for v, (values, lost) in zip(piece.variables, raw, strict=True):
-                picked = values[span]
-                if picked.shape[0] != basins[part].size:
-                    picked = picked[lines[part] - span.start]
+        for first in range(0, piece.slots.size, height):
+            part = slice(first, min(first + height, piece.slots.size))
+            stretches = every.part(part.start, part.stop)
+            span = slice(int(lines[part.start]), int(lines[part.stop - 1]) + 1)
+            whole = span.stop - span.start == part.stop - part.start
+            for v, (values, lost) in zip(reversed(piece.variables), raw, strict=True):
+                picked = values[span] if whole else values[lines[part]]
                 block = canonical(opened, v, picked, lost, basins[part])
                 scaling = self._scaling[opened.variables[v].role][piece.dataset]
                 self._place(opened, v, block, scaling.of(basins[part], opened.columns[v]), stretches, rows)
@@ -156,24 +166,23 @@ class RowFiller:
         v: int,
         block: NDArray[np.float32],
         scales: tuple[NDArray[np.float32], NDArray[np.float32]],
-        stretches: Iterable[Stretch],
+        stretches: Lines | Scattered,
         rows: Rows,
     ) -> None:
         """Scale a block into its rows; missing inputs become 0 there, and 1 in their mask."""
         is_input, column = opened.variables[v].role == "input", opened.columns[v]
         out, missing = (rows.x, np.float32(0)) if is_input else (rows.y, np.float32(np.nan))
         mask = len(opened.source.inputs) + column if is_input and self._with_masks else None
+        if isinstance(stretches, Lines):
+            lay(block, stretches, *scales, out, column=column, missing=missing, mask=mask)
+            return
         mean, std = scales
         for line, to, columns in stretches:
-            values = block[line, columns]
-            if isinstance(to, slice):
-                lay(values, mean[line], std[line], out[to], column=column, missing=missing, mask=mask)
-                continue
-            laid = np.empty((values.size, 2), np.float32)
-            lay(values, mean[line], std[line], laid, column=0, missing=missing, mask=1)
-            out[to, column] = laid[:, 0]
+            values = (block[line, columns] - mean[line]) / std[line]
+            gone = np.isnan(values)
+            out[to, column] = np.where(gone, missing, values)
             if mask is not None:
-                out[to, mask] = laid[:, 1]
+                out[to, mask] = gone
 
     def _fill_lacking(self, opened: OpenDataset, rows: Rows, stretches: Iterable[Stretch]) -> None:
         """Write the constant columns of what a data set lacks."""

@@ -53,17 +53,18 @@ class RawReader:
         basin_chunk = array.grid.basin.chunk_of(piece.basin_start)
         time_chunks = array.grid.time.chunks_of(piece.step_start, piece.step_stop)
         lost: list[slice] = []
-        broken = False
-        found = self._compare(opened, v, basin_chunk, time_chunks, fetch.stat)
-        with self._lock:
-            self.chunks_read += sum(nbytes is not None for _, nbytes in found)
-            self.bytes_read += sum(nbytes or 0 for _, nbytes in found)
-        for time_chunk, (state, _) in zip(time_chunks, found, strict=True):
+        broken, num_chunks, num_bytes = False, 0, 0
+        for time_chunk, state, nbytes in self._compare(opened, v, basin_chunk, time_chunks, fetch.stat):
+            if nbytes is not None:
+                num_chunks, num_bytes = num_chunks + 1, num_bytes + nbytes
             if state == "error" or (
                 state == "absent" and variable.rule is not None and variable.rule.absent_is_missing
             ):
                 lost.append(_columns(array, piece, time_chunk))
-            broken = broken or state == "error"
+                broken = broken or state == "error"
+        with self._lock:
+            self.chunks_read += num_chunks
+            self.bytes_read += num_bytes
         rows = _rows(piece)
         if not broken:
             values = array.read(rows, slice(piece.step_start, piece.step_stop), fetch, lease)
@@ -91,8 +92,8 @@ class RawReader:
         basin_chunk: int,
         time_chunks: range,
         look: Callable[[str], ObjectStat | None],
-    ) -> list[tuple[str, int | None]]:
-        """Look at stored objects; return the state of each and its size, None where there is none."""
+    ) -> list[tuple[int, str, int | None]]:
+        """Look at stored objects; return of each its time chunk, its state and its size, None where there is none."""
         array, variable = opened.arrays[v], opened.variables[v]
         seen = opened.source.chunks[variable.name].look_up_all(basin_chunk, time_chunks)
         found = []
@@ -101,7 +102,7 @@ class RawReader:
             now = "" if stat is None else stat.fingerprint
             if facts is None or facts[1] != now:
                 raise StaleIndexError(_changed(opened, array, basin_chunk, time_chunk, facts, now))
-            found.append((facts[0], None if stat is None else stat.nbytes))
+            found.append((time_chunk, facts[0], None if stat is None else stat.nbytes))
         return found
 
 

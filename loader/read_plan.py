@@ -188,7 +188,11 @@ def needed_chunks(group: ReadGroup, opened: OpenDataset, where: Placement) -> ND
 
 
 def cut_group(
-    group: ReadGroup, opened: OpenDataset, time_chunks: NDArray[np.int64], most_nbytes: int
+    group: ReadGroup,
+    opened: OpenDataset,
+    time_chunks: NDArray[np.int64],
+    most_nbytes: int,
+    enough_nbytes: int | None = None,
 ) -> list[ReadGroup]:
     """Cut some time chunks of a group along time, and along variables where one time chunk of all is too much.
 
@@ -202,13 +206,15 @@ def cut_group(
         Ascending numbers of the chunks wanted.
     most_nbytes
         Raw bytes a piece aims at; a single chunk may exceed it.
+    enough_nbytes
+        Raw bytes from which on a piece takes no further time chunk; None: ``most_nbytes``.
     """
     variables = group.variables
     time_grid = opened.arrays[variables[0]].grid.time
     itemsize = max(opened.arrays[v].dtype.itemsize for v in variables)
     chunk_nbytes = (group.basin_stop - group.basin_start) * min(time_grid.chunk_size, time_grid.extent) * itemsize
     together = max(min(most_nbytes // chunk_nbytes, len(variables)), 1)
-    most_chunks = max(most_nbytes // (chunk_nbytes * together), 1)
+    most_chunks = max((enough_nbytes or most_nbytes) // (chunk_nbytes * together), 1)
     gaps = np.flatnonzero(np.diff(time_chunks) != 1) + 1
     return [
         replace(

@@ -59,7 +59,12 @@ class ChunkFacts:
 
     def look_up_all(self, basin_chunk: int, time_chunks: range) -> list[tuple[str, str] | None]:
         """Return what :meth:`look_up` does, for neighbouring time chunks."""
-        rows = self.rows_of((basin_chunk << 32) + np.arange(time_chunks.start, time_chunks.stop)).tolist()
+        first = (basin_chunk << 32) + time_chunks.start
+        if len(time_chunks) == 1:
+            row = int(self.key.searchsorted(first))
+            rows = [row if row < self.key.size and self.key[row] == first else -1]
+        else:
+            rows = self.rows_of(first + np.arange(len(time_chunks))).tolist()
         return [None if row < 0 else (self.state[row].decode(), self.fingerprint[row].decode()) for row in rows]
 
     def rows_of(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:

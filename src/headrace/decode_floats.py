@@ -96,5 +96,7 @@ def decode_rows(raw: NDArray[Any], rule: FloatRule, out: NDArray[np.float32], fi
     if raw.size == 0:
         return
     pitch = raw.strides[0] // raw.itemsize if num_rows > 1 else num_steps
-    flat = np.lib.stride_tricks.as_strided(raw, ((num_rows - 1) * pitch + num_steps,), (raw.itemsize,))
+    whole = raw.flags.c_contiguous  # which costs less to see than what follows
+    length = (num_rows - 1) * pitch + num_steps
+    flat = raw.reshape(-1) if whole else np.lib.stride_tricks.as_strided(raw, (length,), (raw.itemsize,))
     _decode_rows(flat, pitch, rule.flags, rule.low, rule.high, out, first, first + num_steps)

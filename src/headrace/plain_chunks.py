@@ -105,7 +105,7 @@ def read_plain(
     basins: slice,
     steps: slice,
 ) -> NDArray[Any]:
-    """Put chunks together to a basin × step block, [S, T] whatever the stored order; perhaps read-only.
+    """Put chunks together to a basin × step block, [S, T] whatever the stored order.
 
     Parameters
     ----------
@@ -125,17 +125,7 @@ def read_plain(
             slice(max(rows[0], basins.start), min(rows[1], basins.stop)),
             slice(max(columns[0], steps.start), min(columns[1], steps.stop)),
         )
-        part: Any
-        if values is None:
-            part = absent_value(array)
-        else:
-            found = _by_meaning(values, grid)[
-                inside[0].start - rows[0] : inside[0].stop - rows[0],
-                inside[1].start - columns[0] : inside[1].stop - columns[0],
-            ]
-            if found.shape == shape:
-                return found
-            part = found
+        part: Any = absent_value(array) if values is None else cut(values, grid, (rows[0], columns[0]), *inside)
         if block is None:
             block = np.empty(shape[::-1], array.dtype).T if grid.time_first else np.empty(shape, array.dtype)
         block[
@@ -145,9 +135,23 @@ def read_plain(
     return np.empty(shape, array.dtype) if block is None else block
 
 
-def _by_meaning(values: NDArray[Any], grid: ChunkGrid) -> NDArray[Any]:
-    """Return a chunk as [basins, steps]."""
-    values = values[tuple(0 if axis in grid.extra else slice(None) for axis in range(values.ndim))]
+def cut(values: NDArray[Any], grid: ChunkGrid, start: tuple[int, int], basins: slice, steps: slice) -> NDArray[Any]:
+    """Return the part of a chunk that lies in a block, [basins, steps].
+
+    Parameters
+    ----------
+    values
+        The whole chunk, axes as stored.
+    grid, start
+        Its array's grid; its first basin and its first step.
+    basins, steps
+        The block, inside the chunk.
+    """
+    if grid.extra:
+        values = values[tuple(0 if axis in grid.extra else slice(None) for axis in range(values.ndim))]
     if not grid.has_time:
-        return values[:, None]
-    return values.T if grid.time_first else values
+        values = values[:, None]
+    elif grid.time_first:
+        values = values.T
+    rows = slice(basins.start - start[0], basins.stop - start[0])
+    return values[rows, steps.start - start[1] : steps.stop - start[1]]

@@ -4,8 +4,8 @@ A URI is a locator that crosses processes; the handles made here never do. Array
 itself, because consolidated metadata can be stale.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from headrace.chunk_length import refuse_cut, refuse_cut_of
 from headrace.members import find_member
+from headrace.object_keys import key_writer
 from headrace.objects import ObjectStat
 from headrace.objects.fetch import Fetch, FileFetch
 from headrace.objects.local import stat_file
 from headrace.objects.zarr_store import remote_store
-from headrace.plain_chunks import Decoder, decoder_of, read_plain
+from headrace.plain_chunks import Decoder, cut, decoder_of, read_plain
 from headrace.schemas.errors import DamagedChunkError, ReadError, SourceError, describe
 from headrace.schemas.grid import AxisGrid, ChunkGrid
 from headrace.scratch import Lease
@@ -51,6 +52,12 @@ class StoredArray:
     dims: tuple[str, ...]
     grid: ChunkGrid
     decoder: Decoder | None = None
+    object_key: Callable[[int, int], str] = field(init=False, repr=False, compare=False)
+    """Basin chunk and time chunk of a stored object → its key, relative to the store."""
+
+    def __post_init__(self) -> None:
+        """Make what writes keys."""
+        object.__setattr__(self, "object_key", key_writer(self.array, self.name, self.grid))
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -66,11 +73,6 @@ class StoredArray:
     def where(self) -> str:
         """Store and array, for messages."""
         return f"{self.uri}, array {self.name}"
-
-    def object_key(self, basin_chunk: int, time_chunk: int) -> str:
-        """Return the key of a stored object, relative to the store."""
-        index = self.grid.object_index(basin_chunk, time_chunk)
-        return f"{self.name}/{self.array.metadata.encode_chunk_key(index)}"
 
     def object_keys(self, basins: slice, steps: slice) -> list[str]:
         """Return the keys of the stored objects that hold a basin × step block."""
@@ -114,8 +116,7 @@ class StoredArray:
         fetch = self.fetch(basins, steps) if fetch is None else fetch
         try:
             if self.decoder is not None:
-                chunks = self._decoded(basins, steps, fetch, self.decoder, self.decoder.memory(lease))
-                return read_plain(self.array, self.grid, chunks, basins, steps)
+                return self._read_plain(basins, steps, fetch, self.decoder, self.decoder.memory(lease))
             for key in self.object_keys(basins, steps):
                 refuse_cut_of(self.array, *(fetch.head(key) or (None, 0)))
             with fetch.serving():
@@ -134,16 +135,33 @@ class StoredArray:
             return block[:, None]
         return block.T if self.grid.time_first else block
 
-    def _decoded(
+    def _read_plain(
         self, basins: slice, steps: slice, fetch: Fetch, decoder: Decoder, memory: NDArray[np.uint8] | None
-    ) -> Iterator[tuple[int, int, NDArray[Any] | None]]:
-        """Yield decoded chunks; one that lies in ``memory`` is overwritten by the next."""
-        for b in self.grid.basin.chunks_of(basins.start, basins.stop):
-            for t in self.grid.time.chunks_of(steps.start, steps.stop):
-                data = fetch.data(self.object_key(b, t))
-                if decoder.blosc:
-                    refuse_cut(data, 0 if data is None else len(data))
-                yield b, t, None if data is None else decoder(data, memory)
+    ) -> NDArray[Any]:
+        """Decode here; a block of one stored object is handed on as the codec left it."""
+        rows, columns = self.grid.basin.chunk_size, self.grid.time.chunk_size
+        b, t = basins.start // rows, steps.start // columns
+        if basins.stop <= (b + 1) * rows and steps.stop <= (t + 1) * columns:
+            values = self._decoded(b, t, fetch, decoder, memory)
+            if values is not None:
+                return cut(values, self.grid, (b * rows, t * columns), basins, steps)
+        chunks = (
+            (b, t, self._decoded(b, t, fetch, decoder, memory))
+            for b in self.grid.basin.chunks_of(basins.start, basins.stop)
+            for t in self.grid.time.chunks_of(steps.start, steps.stop)
+        )
+        return read_plain(self.array, self.grid, chunks, basins, steps)
+
+    def _decoded(
+        self, b: int, t: int, fetch: Fetch, decoder: Decoder, memory: NDArray[np.uint8] | None
+    ) -> NDArray[Any] | None:
+        """Return a decoded chunk, None for an absent one; what lies in ``memory`` is overwritten by the next."""
+        data = fetch.data(self.object_key(b, t))
+        if data is None:
+            return None
+        if decoder.blosc:
+            refuse_cut(data, len(data))
+        return decoder(data, memory)
 
     def _unreadable(self, what: str, basins: slice, steps: slice, error: Exception, fix: str, fetch: Fetch) -> str:
         chunks = [(key, fetch.stat(key)) for key in self.object_keys(basins, steps)]

@@ -17,6 +17,7 @@ from headrace.objects.faults import Fault, Kind, NoProgressError
 from headrace.objects.forks import refuse_fork
 from headrace.objects.limits import request_pool
 from headrace.objects.refusals import refusal
+from headrace.objects.request_threads import RequestThreads
 from headrace.objects.retry import Retrying
 from headrace.objects.stat import ObjectStat
 from headrace.schemas.errors import StorageError
@@ -54,6 +55,8 @@ class S3Client:
         self.bucket, self.storage = bucket, storage
         self._lock = threading.Lock()
         self._connection: Bucket | None = None
+        self._contact: Contact | None = None
+        self._threads: RequestThreads | None = None
 
     @property
     def endpoint(self) -> str:
@@ -62,14 +65,27 @@ class S3Client:
 
     def get(self, key: str) -> StoredObject | None:
         """Return an object with its size and etag, or None where the server says that there is none."""
-        found = self._asked("GET", key, lambda bucket: bucket.get(key))
+        bucket, contact = self._connection, self._contact
+        failed: Exception | None = None
+        # The usual case, without what the first request, a retry and the main thread need.
+        if bucket is not None and contact is not None and contact.answered and not _in_main_thread():
+            try:
+                received = bucket.get(key)
+            except bucket.errors as error:
+                failed = error
+            else:
+                counter.add(requests=1, nbytes=received.stat.nbytes)
+                return received
+        found = self._asked("GET", key, lambda bucket: bucket.get(key), failed)
         if found is not None:
             counter.add(nbytes=found.stat.nbytes)
         return found
 
     def submit(self, key: str) -> "Future[StoredObject | None]":
         """Begin a :meth:`get`; as many are under way as the process may have."""
-        return request_pool(self.storage).submit(self.get, key)
+        if self._threads is None:
+            self._threads = request_pool(self.storage)
+        return self._threads.submit(self.get, key)
 
     def stat(self, key: str) -> ObjectStat | None:
         """Return size and etag of an object, or None where there is none."""
@@ -121,26 +137,44 @@ class S3Client:
         """Remove an object, if it is there."""
         self._asked("DELETE", key, lambda bucket: bucket.delete(key))
 
-    def _asked(self, action: str, key: str, call: Callable[[Bucket], T]) -> T | None:
-        """Send a request until it is answered; None where the server says that there is no such object."""
+    def _asked(self, action: str, key: str, call: Callable[[Bucket], T], failed: Exception | None = None) -> T | None:
+        """Send a request until it is answered; None where the server says that there is no such object.
+
+        Parameters
+        ----------
+        action, key, call
+            What is asked, for messages, and how.
+        failed
+            What came of it just now.
+        """
         contact = contact_with(self._connected().address.endpoint)
         with contact.first_request() as turn:
             lost, retrying = contact.lost(), Retrying(self.storage)
             if lost is not None:
                 raise self._refused(lost, action, key, retrying)
             try:
-                return self._tried(action, key, call, contact, turn, retrying)
+                return self._tried(action, key, call, contact, turn, retrying, failed)
             finally:
                 turn.end()
 
     def _tried(
-        self, action: str, key: str, call: Callable[[Bucket], T], contact: Contact, turn: Turn, retrying: Retrying
+        self,
+        action: str,
+        key: str,
+        call: Callable[[Bucket], T],
+        contact: Contact,
+        turn: Turn,
+        retrying: Retrying,
+        failed: Exception | None,
     ) -> T | None:
         renewed = False
         while True:
             bucket = self._connected()
             counter.add(requests=1)
             try:
+                if failed is not None:
+                    error, failed = failed, None
+                    raise error
                 answer = _sent(partial(call, bucket)) if contact.answered else self._first(bucket, call, turn, retrying)
             except SilentError as error:
                 fault = Fault(kind=Kind.UNREACHED, reason=str(error))
@@ -209,6 +243,7 @@ class S3Client:
         with self._lock:
             if self._connection is None:
                 self._connection = connect(self.bucket, self.storage)
+                self._contact = contact_with(self._connection.address.endpoint)
             return self._connection
 
     def _renew(self, bucket: Bucket) -> None:
@@ -220,4 +255,8 @@ class S3Client:
 
 def _sent(call: Callable[[], T]) -> T:
     """Call; the client library lets no Ctrl-C through to the main thread while it waits for an answer."""
-    return within(call, None) if threading.current_thread() is threading.main_thread() else call()
+    return within(call, None) if _in_main_thread() else call()
+
+
+def _in_main_thread() -> bool:
+    return threading.get_ident() == threading.main_thread().ident

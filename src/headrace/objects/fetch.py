@@ -101,15 +101,16 @@ class ObjectFetch:
 
     def __init__(self, objects: Mapping[str, "Future[StoredObject | None]"]) -> None:
         self._objects = dict(objects)
+        self._received: dict[str, StoredObject | None] = {}
 
     def stat(self, key: str) -> ObjectStat | None:
         """Wait for an object."""
-        found = self._objects[key].result()
+        found = self._of(key)
         return None if found is None else found.stat
 
     def data(self, key: str) -> Data | None:
         """Wait for an object."""
-        found = self._objects[key].result()
+        found = self._of(key)
         return None if found is None else found.data
 
     def head(self, key: str) -> tuple[Data, int] | None:
@@ -128,11 +129,17 @@ class ObjectFetch:
 
     def drop(self) -> None:
         """Cancel what has not begun."""
-        for future in self._objects.values():
-            future.cancel()
-        self._objects = {}
+        if len(self._received) < len(self._objects):
+            for future in self._objects.values():
+                future.cancel()
+        self._objects, self._received = {}, {}
 
     def give_up(self) -> None:
         """Leave requests under way to themselves."""
         for future in list(self._objects.values()):
             give_up(future)
+
+    def _of(self, key: str) -> StoredObject | None:
+        if key not in self._received:
+            self._received[key] = self._objects[key].result()
+        return self._received[key]

@@ -26,8 +26,10 @@ class ObstoreBucket:
     """
 
     def __init__(self, name: str, storage: StorageConfig) -> None:
+        import obstore
         from obstore.exceptions import BaseError
 
+        self._get = obstore.get
         self.credentials: Credentials | None = find_credentials(storage, f"s3://{name}")
         self.address: Address = resolve(name, storage, None if self.credentials is None else self.credentials.region)
         self.errors: tuple[type[Exception], ...] = (
@@ -43,9 +45,7 @@ class ObstoreBucket:
 
     def get(self, key: str) -> StoredObject:
         """Return an object."""
-        import obstore
-
-        answer = obstore.get(self._store, key)
+        answer = self._get(self._store, key)
         self.heard = True
         meta = answer.meta
         data = memoryview(answer.bytes())

@@ -12,7 +12,6 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future, InvalidStateError, wait
-from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final, ParamSpec, TypeVar
 from weakref import WeakSet
@@ -49,8 +48,8 @@ class RequestThreads(Executor):
     def __init__(self, most: int) -> None:
         self._most, self._num_threads = most, 0
         self._lock = threading.Lock()
-        self._idle = threading.Semaphore(0)
-        self._waiting: SimpleQueue[tuple[Request[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._num_idle = 0
+        self._waiting: SimpleQueue[tuple[Request[Any], Callable[..., Any], Any, Any] | None] = SimpleQueue()
         self._running: dict[int, Request[Any]] = {}
         self.ended = threading.Event()
         _pools.add(self)
@@ -64,8 +63,10 @@ class RequestThreads(Executor):
         with self._lock:
             if self.ended.is_set():
                 raise RuntimeError("no request can be sent: the process ends")
-            self._waiting.put((outcome, partial(fn, *args, **kwargs)))
-            if not self._idle.acquire(blocking=False) and self._num_threads < self._most:
+            self._waiting.put((outcome, fn, args, kwargs))
+            if self._num_idle:
+                self._num_idle -= 1
+            elif self._num_threads < self._most:
                 self._start()
         return outcome
 
@@ -101,7 +102,7 @@ class RequestThreads(Executor):
     def _work(self) -> None:
         here = threading.get_ident()
         while (queued := self._next()) is not None:
-            outcome, call = queued
+            outcome, call, args, kwargs = queued
             del queued
             group = outcome.group
             wanted = outcome.set_running_or_notify_cancel()
@@ -110,7 +111,7 @@ class RequestThreads(Executor):
                 made_for.set(group)
                 self._running[here] = outcome
                 try:
-                    found = call()
+                    found = call(*args, **kwargs)
                 except BaseException as error:  # noqa: BLE001 - whoever waits raises it
                     kept = _settle(outcome.set_exception, error)
                 else:
@@ -119,23 +120,25 @@ class RequestThreads(Executor):
                 del self._running[here]
             if group is not None:
                 group.discard(outcome)
-            del outcome, call, group
+            del outcome, call, args, kwargs, group
             if not kept:
                 return  # another has taken this one's place
 
-    def _next(self) -> tuple[Request[Any], Callable[[], Any]] | None:
+    def _next(self) -> tuple[Request[Any], Callable[..., Any], Any, Any] | None:
         """Wait for something to do; None where this thread is to end."""
         try:
             queued = self._waiting.get_nowait()
         except Empty:
-            self._idle.release()
+            with self._lock:
+                self._num_idle += 1
             while True:
                 try:
                     queued = self._waiting.get(timeout=IDLE_SECONDS)
                     break
                 except Empty:
                     with self._lock:
-                        if self._idle.acquire(blocking=False):  # else something was queued for it just now
+                        if self._num_idle:  # else something was queued for it just now
+                            self._num_idle -= 1
                             self._num_threads -= 1
                             return None
         if queued is None:

@@ -6,6 +6,7 @@ whoever reads a stored chunk wants all of it, and a part of an object carries no
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import Future
@@ -55,6 +56,8 @@ class RemoteStore(Store):
         self._whole: dict[str, dict[str, ObjectStat]] = {}
         self._ahead: dict[str, Future[StoredObject | None]] = {}
         self._copy: Future[CopiedDocuments] | None = None
+        self._client: S3Client | None = None
+        self._process = -1
 
     def __reduce__(self) -> tuple[type[Self], tuple[Location, StorageConfig]]:
         return type(self), (self.location, self.storage)
@@ -73,7 +76,9 @@ class RemoteStore(Store):
     @property
     def client(self) -> S3Client:
         """The client for the bucket, this process's own."""
-        return client_for(self.location.bucket, self.storage)
+        if self._client is None or self._process != os.getpid():
+            self._client, self._process = client_for(self.location.bucket, self.storage), os.getpid()
+        return self._client
 
     def fetch(self, keys: Iterable[str]) -> ObjectFetch:
         """Begin to fetch objects."""
