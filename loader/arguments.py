@@ -2,13 +2,15 @@
 
 import math
 import os
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
-import torch
 
 from headrace.loader.catalog import Index
 from headrace.schemas.errors import ConfigError, describe
+
+if TYPE_CHECKING:
+    import torch
 
 
 def opened(index: object) -> Index:
@@ -97,7 +99,7 @@ def folder(name: str, value: object) -> str | None:
     raise _not_valid(name, "a path", value)
 
 
-def usable_device(value: object) -> torch.device:
+def usable_device(value: object) -> "torch.device":
     """Return a device that this machine has and that tensors can be copied to.
 
     Raises
@@ -105,6 +107,8 @@ def usable_device(value: object) -> torch.device:
     ConfigError
         There is no such device here.
     """
+    import torch  # which a report, that plans and serves nothing, does not wait for
+
     try:
         if not isinstance(value, str | int | torch.device):
             msg = "neither a name nor a torch.device"
