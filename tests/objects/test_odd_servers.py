@@ -82,6 +82,17 @@ def test_only_an_object_stores_document_proves_an_object_absent(server: OddServe
         folder.read("x")
 
 
+@pytest.mark.parametrize("body", [b"", b"<html>Please log in</html>"])
+def test_an_answer_that_tells_neither_etag_nor_time_is_another_object_than_any_that_was_listed(
+    server: OddServer, body: bytes
+):
+    server.answer = 200, body
+    found = S3Client("bucket", server.storage).get("x")
+    assert found is not None
+    assert bytes(found.data) == body
+    assert found.stat.fingerprint == f"{len(body)}:19700101T000000Z"
+
+
 def test_a_folder_that_a_console_made_is_empty(server: OddServer):
     server.answer = listing("index/")
     assert content_of("s3://bucket/index", server.storage) == []

@@ -7,7 +7,7 @@ comes as the server said it.
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from headrace.objects.bucket import MULTIPART_NBYTES, PAGE, StoredObject, stat_of
@@ -143,7 +143,10 @@ class S3fsBucket:
 
 
 def _stat(answer: Any, nbytes: int) -> ObjectStat:
-    return stat_of(nbytes, answer.get("ETag"), answer["LastModified"].astimezone(UTC))
+    # Pages of other servers tell no time; the other client takes the beginning of time for it.
+    return stat_of(
+        nbytes, answer.get("ETag"), answer.get("LastModified", datetime.fromtimestamp(0, UTC)).astimezone(UTC)
+    )
 
 
 def _path(key: str) -> str:
