@@ -6,13 +6,14 @@ import pytest
 import yaml
 
 from headrace.objects.connection import resolve
+from headrace.schemas import errors
 from headrace.schemas.config_io import parse_config
 from headrace.schemas.storage_config import StorageConfig
 from tree import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "cloud.md").read_text(encoding="utf-8")
 SETUPS = re.findall(r"^\| [^|]+ \| `(\{.*?\})` \| `(\S+)` \|$", PAGE, flags=re.MULTILINE)
-MESSAGES = re.findall(r"^\| ([a-z][^|`]+) \| ", PAGE.partition("| message |")[2], flags=re.MULTILINE)
+MESSAGES = re.findall(r"^\| ([a-zU][^|`]+) \| (\d) \| ", PAGE.partition("| message |")[2], flags=re.MULTILINE)
 
 
 def test_the_configuration_is_valid():
@@ -39,14 +40,18 @@ def test_defaults_are_those_of_the_page():
         assert re.search(rf"`(storage\.)?{name}`\s+\({getattr(defaults, name):g}\)", PAGE), name
 
 
-def test_every_message_is_one_that_is_said():
+def test_every_message_is_one_that_is_said_with_its_exit_code():
     """Each begins an error in the sources; tests/cloud/test_configuration_errors.py and others meet them."""
     sources = "".join(
         path.read_text(encoding="utf-8")
         for folder in ("src/headrace", "schemas")
         for path in sorted((REPOSITORY / folder).rglob("*.py"))
     )
-    assert len(MESSAGES) == 17
-    for message in MESSAGES:
+    assert len(MESSAGES) == 21
+    for message, code in MESSAGES:
         said = message.rpartition("… ")[2]
         assert f'"{said}' in sources, message
+        raised = set(re.findall(rf'(\w+Error)\(\s*describe\(\s*"{said}"', sources))
+        # What a request came to is a StorageError; what the section `storage` may not hold is found by its validator.
+        classes = raised or {"ConfigError" if "endpoint_url" in message else "StorageError"}
+        assert {getattr(errors, name).exit_code for name in classes} == {int(code)}, message
