@@ -4,14 +4,15 @@ Values are handled in blocks of a few basins, so that a block is decoded, normal
 variables while it is in the processor's cache. Legend: V variables, S basins of a block, T steps of a piece.
 """
 
-from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headrace.loader.chunk_values import canonical
+from headrace.loader.group_fetch import GroupFetch, GroupFetches, chunk_nbytes
 from headrace.loader.lay import lay
 from headrace.loader.layout import Layout
 from headrace.loader.memory_gate import MemoryGate
@@ -22,7 +23,6 @@ from headrace.loader.read_plan import OpenDataset, ReadGroup, cut_group, needed_
 from headrace.loader.storage import Rows
 from headrace.objects.fetch import Fetch
 from headrace.scratch import Lease, Scratch
-from headrace.store import StoredArray
 
 _BLOCK_VALUES = 65_536
 """Values of one variable handled at once: 256 KiB of float32 fit the second-level cache with their temporaries."""
@@ -61,43 +61,40 @@ class RowFiller:
     ) -> None:
         self._datasets, self._layout, self._with_masks = datasets, layout, with_masks
         self._scaling = {"input": x_scaling, "target": y_scaling}
-        largest = max((_decoded_nbytes(a) for opened in datasets for a in opened.arrays), default=0)
+        grids = [(array.grid, array.dtype.itemsize) for opened in datasets for array in opened.arrays]
+        largest = max((g.basin.chunk_size * g.time.chunk_size * itemsize for g, itemsize in grids), default=0)
         self._gate = MemoryGate(_RAW_NBYTES + num_readers * largest)
         self._piece_nbytes = _RAW_NBYTES // (2 * num_readers)
         self._scratch = Scratch()
         self.raw = RawReader()
-        self._fetching: set[Fetch] = set()
-        self._given_up = False
+        self._fetches = GroupFetches(
+            self.raw, num_readers=num_readers, piece_nbytes=self._piece_nbytes, most_nbytes=_RAW_NBYTES
+        )
 
-    def fill(self, group: ReadGroup, rows: Rows, where: Placement) -> None:
-        """Read what a group holds of the steps to be placed, and place it; raises as :meth:`RawReader.read`."""
+    def expect(self, group: ReadGroup, where: Placement) -> GroupFetch:
+        """Say that a group will be filled next, after those that were named before."""
         opened = self._datasets[group.dataset]
-        chunks = needed_chunks(group, opened, where)
-        wanted = replace(group, slots=where.only_placed(group.slots))
-        pieces = cut_group(wanted, opened, chunks, self._piece_nbytes, min(_ENOUGH_NBYTES, self._piece_nbytes))
-        waiting: deque[list[Fetch]] = deque()
-        begun = 0
-        try:
-            for number, piece in enumerate(pieces):
-                nbytes = [_decoded_nbytes(opened.arrays[v]) for v in piece.variables]
-                grid = opened.arrays[piece.variables[0]].grid.time
-                together = len(grid.chunks_of(piece.step_start, piece.step_stop))
-                ahead = max(2 * self._piece_nbytes // (sum(nbytes) * together), 2)
-                while begun < min(number + ahead, len(pieces)):  # the next ones, while this one is decoded
-                    waiting.append(self._fetch(opened, pieces[begun]))
-                    begun += 1
-                held = max(nbytes) * together * (len(nbytes) + 1)  # all variables, and the one being decoded
+
+        def pieces() -> list[ReadGroup]:
+            wanted = replace(group, slots=where.only_placed(group.slots))
+            enough = min(_ENOUGH_NBYTES, self._piece_nbytes)
+            return cut_group(wanted, opened, needed_chunks(group, opened, where), self._piece_nbytes, enough)
+
+        return self._fetches.expect(GroupFetch(opened, pieces))
+
+    def fill(self, group: GroupFetch, rows: Rows, where: Placement) -> None:
+        """Read what a group holds of the steps to be placed, and place it; raises as :meth:`RawReader.read`."""
+        opened = group.opened
+        with closing(self._fetches.pieces_of(group)) as pieces:
+            for piece, fetches in pieces:
+                nbytes = [chunk_nbytes(opened.arrays[v], piece) for v in piece.variables]
+                held = max(nbytes) * (len(nbytes) + 1)  # all variables, and the one being decoded
                 with self._gate.hold(held), self._scratch.lease() as lease:
-                    self._fill_piece(opened, piece, rows, where, waiting.popleft(), lease)
-        finally:
-            for fetches in waiting:
-                self._drop(fetches)
+                    self._fill_piece(opened, piece, rows, where, fetches, lease)
 
     def give_up(self) -> None:
         """Fail whatever waits for a bucket in other threads, now and later; what is on a disk is read on."""
-        self._given_up = True
-        for fetch in list(self._fetching):
-            fetch.give_up()
+        self._fetches.give_up()
 
     def verify(self, group: ReadGroup, where: Placement) -> None:
         """Compare the chunks behind rows that need not be read with the index; raises as :meth:`RawReader.check`."""
@@ -113,19 +110,6 @@ class RowFiller:
                 slots = where.only_placed(np.flatnonzero(self._layout.dataset == number))
                 self._fill_lacking(opened, rows, lines_of(where, slots, 0, np.iinfo(np.int64).max))
 
-    def _fetch(self, opened: OpenDataset, piece: ReadGroup) -> list[Fetch]:
-        found = [self.raw.fetch(opened, v, piece) for v in piece.variables]
-        self._fetching.update(found)
-        if self._given_up:
-            for fetch in found:
-                fetch.give_up()
-        return found
-
-    def _drop(self, fetches: Iterable[Fetch]) -> None:
-        for fetch in fetches:
-            self._fetching.discard(fetch)
-            fetch.drop()
-
     def _fill_piece(
         self,
         opened: OpenDataset,
@@ -140,9 +124,9 @@ class RowFiller:
             # What was asked for last comes last: once it is there, hardly anything else is waited for.
             for v, fetch in zip(reversed(piece.variables), reversed(fetches), strict=True):
                 raw.append(self.raw.read(opened, v, piece, fetch, lease))
-                self._drop([fetch])
+                self._fetches.drop([fetch])
         finally:
-            self._drop(fetches)
+            self._fetches.drop(fetches)
         basins = self._layout.basin[piece.slots]
         lines = opened.source.store_rows[basins] - piece.basin_start
         height = max(_BLOCK_VALUES // max(piece.step_stop - piece.step_start, 1), 1)
@@ -197,8 +181,3 @@ class RowFiller:
             if variable.rule is None:
                 for _, to, _ in stretches:
                     rows.y[to, column] = np.nan
-
-
-def _decoded_nbytes(array: StoredArray) -> int:
-    """Return the bytes of a whole decoded chunk; those at the edge are stored whole."""
-    return array.grid.basin.chunk_size * array.grid.time.chunk_size * array.dtype.itemsize

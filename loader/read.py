@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.loader.filler import RowFiller
+from headrace.loader.group_fetch import GroupFetch
 from headrace.loader.layout import Layout
 from headrace.loader.placement import Placement, place_all
 from headrace.loader.read_plan import ReadGroup
@@ -129,7 +130,8 @@ class GroupReader:
 
     def start_into(self, numbers: Iterable[int], rows: Rows, where: Placement) -> list[Future[None]]:
         """Begin reading groups once more, into other rows."""
-        reads = [self._executor.submit(self._filler.fill, self._groups[n], rows, where) for n in numbers]
+        expected = [self._filler.expect(self._groups[n], where) for n in numbers]
+        reads = [self._executor.submit(self._filler.fill, group, rows, where) for group in expected]
         with self._lock:
             self._passing = {read for read in self._passing if not read.done()} | set(reads)
         return reads
@@ -159,7 +161,12 @@ class GroupReader:
         return outcome
 
     def _try(self, number: int, outcome: Future[None]) -> None:
-        self._executor.submit(self._read, number).add_done_callback(partial(self._settle, number, outcome))
+        if self._ledger is None:
+            group = self._filler.expect(self._groups[number], self._where)
+            attempt = self._executor.submit(self._fill, group)
+        else:  # the rows may be there before it is this group's turn, so nothing is asked for ahead
+            attempt = self._executor.submit(self._share, number, self._ledger)
+        attempt.add_done_callback(partial(self._settle, number, outcome))
 
     def _settle(self, number: int, outcome: Future[None], attempt: Future[bool]) -> None:
         """Pass on how an attempt ended; one that found the group taken queues up behind the other groups."""
@@ -185,12 +192,13 @@ class GroupReader:
         except RuntimeError:
             _cancel(outcome)
 
-    def _read(self, number: int) -> bool:
+    def _fill(self, group: GroupFetch) -> bool:
+        self._filler.fill(group, self._rows, self._where)
+        return True
+
+    def _share(self, number: int, ledger: Ledger) -> bool:
         """Make the rows of a group be there; False while another process is about to."""
-        ledger, group = self._ledger, self._groups[number]
-        if ledger is None:
-            self._filler.fill(group, self._rows, self._where)
-            return True
+        group = self._groups[number]
         if ledger.finished(number):
             self._filler.verify(group, self._where)
             return True
@@ -201,7 +209,7 @@ class GroupReader:
             if ledger.finished(number):
                 self._filler.verify(group, self._where)
                 return True
-            self._filler.fill(group, self._rows, self._where)
+            self._fill(self._filler.expect(group, self._where))
             last = ledger.finish(number)
         finally:
             ledger.release(number)
