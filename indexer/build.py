@@ -25,11 +25,13 @@ from headrace.indexer.site import Site, check_place, claimed_site
 from headrace.indexer.units import ScanPlan, plan_scan, refuse_absent
 from headrace.objects.at_once import AFTER_STOP_SECONDS, within
 from headrace.objects.counts import request_counts
+from headrace.old_objects import old_objects_spared
 from headrace.schemas.config import Config
 from headrace.schemas.errors import ConfigError, StorageError, describe
 from headrace.schemas.views import views_sql
 
 
+@old_objects_spared()
 def build_index(
     config: Config,
     out: Path | str,

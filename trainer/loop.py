@@ -5,6 +5,7 @@ A run that is stopped and resumed ends with the same weights, bit for bit on one
 
 from dataclasses import dataclass
 
+from headrace.old_objects import old_objects_spared
 from headrace.schemas.train_config import TrainConfig
 from headrace.trainer.checkpoint import load_checkpoint
 from headrace.trainer.device import memory_named
@@ -39,6 +40,7 @@ class FitResult:
     stopped_early: bool
 
 
+@old_objects_spared()
 def fit(
     model: SequenceModel,
     train_loader: Loader,
