@@ -4,7 +4,9 @@ import logging
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from unittest import mock
 
+import botocore.session
 import pytest
 from pydantic import ValidationError
 
@@ -61,6 +63,20 @@ def test_a_profile_of_the_environment_that_is_not_there_is_said(bucket: Bucket, 
     monkeypatch.setenv("AWS_PROFILE", "typo")
     with pytest.raises(ConfigError, match=r"credentials cannot be read[\s\S]*typo"):
         open_folder(bucket.url, bucket.storage).read("x")
+
+
+def test_a_look_up_in_vain_is_not_made_again_by_every_request(bucket: Bucket, monkeypatch):
+    """Each would wait for a machine's role that nobody answers for."""
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    look = mock.Mock(side_effect=botocore.session.Session)
+    monkeypatch.setattr(botocore.session, "Session", look)
+    for name in ("x", "y"):
+        with pytest.raises(ConfigError, match="no credentials"):
+            open_folder(bucket.url, bucket.server.storage(timeout_seconds=6.0)).read(name)
+    assert look.call_count == 1
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    with pytest.raises(FileNotFoundError):
+        open_folder(bucket.url, bucket.server.storage(timeout_seconds=6.0)).read("x")
 
 
 def test_what_a_process_for_credentials_says_is_not_repeated(bucket: Bucket, monkeypatch, tmp_path: Path):

@@ -5,6 +5,8 @@ else botocore knows (default profile, container, machine).
 """
 
 import os
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -19,6 +21,11 @@ from headrace.schemas.storage_config import StorageConfig
 
 _KEEP = timedelta(minutes=5)
 """How long credentials that may change are used before they are asked for again."""
+_REMEMBERED_SECONDS = 5.0
+"""How long after a look-up in vain the next ones fail at once: a machine without a role may take seconds to say so."""
+_looking = threading.Lock()
+_in_vain: dict[int, tuple[float, str]] = {}
+"""When a look-up found nothing, and why, by what it was made with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +134,20 @@ def _of_profile(profile: str, url: str) -> Credentials:
 
 
 def _of_session(profile: str | None, source: str) -> tuple[Credentials | None, str]:
-    """Return what botocore finds, or why it finds nothing, where it says so."""
+    """Return what botocore finds, or why it finds nothing, where it says so; one request at a time looks."""
+    given = ((name, value) for name, value in os.environ.items() if name.startswith("AWS_") or name == "HOME")
+    made_with = hash((profile, frozenset(given)))
+    with _looking:
+        ended, reason = _in_vain.get(made_with, (-_REMEMBERED_SECONDS, ""))
+        if time.monotonic() - ended < _REMEMBERED_SECONDS:
+            return None, reason
+        found, reason = _of_botocore(profile, source)
+        if found is None:
+            _in_vain[made_with] = time.monotonic(), reason
+        return found, reason
+
+
+def _of_botocore(profile: str | None, source: str) -> tuple[Credentials | None, str]:
     import botocore.session
     from botocore.exceptions import BotoCoreError
 
