@@ -6,6 +6,7 @@ import pytest
 
 from fault_proxy import FaultProxy
 from fault_rules import Rule
+from headrace.commands.first_look import hear_from_buckets
 from headrace.objects import ObjectFolder, contact, open_folder
 from headrace.objects.counts import request_counts
 from headrace.schemas.errors import StorageError
@@ -66,3 +67,18 @@ def test_an_address_that_was_given_up_is_asked_again_later(folder, proxy, monkey
     assert not proxy.exchanges
     monkeypatch.setattr(contact, "_REMEMBERED_SECONDS", 0.0)
     assert folder.read("chunk") == b"1234"
+
+
+def test_a_command_hears_from_each_address_once_whatever_it_answers(cloud, folder, proxy):
+    for rule in (Rule(fault="denied"), Rule(fault="slow_down", attempts=1)):
+        contact._contact.cache_clear()
+        proxy.use(rule)
+        before = request_counts()
+        hear_from_buckets(cloud.config)
+        hear_from_buckets(cloud.config)
+        found = request_counts() - before
+        assert found.requests - found.retries == 1
+    contact._contact.cache_clear()
+    proxy.use(Rule(fault="silent", seconds=30))
+    with pytest.raises(StorageError, match="cannot be reached"):
+        hear_from_buckets(cloud.config)

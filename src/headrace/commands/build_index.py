@@ -82,14 +82,17 @@ def build_index_command(
 ) -> None:
     """Build an index and print what it holds."""
     from headrace.commands.configuration import read_config
-    from headrace.indexer import build_index  # importing Dask takes a second that --help need not wait for
-    from headrace.indexer.progress import progress_for
-    from headrace.indexer.summary import print_summary
+    from headrace.commands.first_look import hear_from_buckets
 
     chosen = split_names(datasets)
     if config is None and chosen is None:
         raise click.UsageError("give CONFIG, or --dataset-id ID", ctx)
     loaded = read_config(config, None, overrides, chosen if config is None else None, source)
+    hear_from_buckets(loaded)
+    from headrace.indexer import build_index  # importing Dask takes a second that --help need not wait for
+    from headrace.indexer.progress import progress_for
+    from headrace.indexer.summary import print_summary
+
     report = build_index(
         loaded,
         out,

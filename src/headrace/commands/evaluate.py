@@ -38,6 +38,9 @@ def evaluate_command(
     Exit codes: 2 no such run or split, 3 a store cannot be read, 4 index or store changed since the training,
     or the index is of another configuration.
     """
+    from headrace.commands.first_look import hear_from_buckets_of_run
+
+    hear_from_buckets_of_run(run)
     from headrace.commands.results import remarks, score_table
     from headrace.commands.run_evaluation import run_evaluation
     from headrace.trainer.run_folder import RunFolder

@@ -124,6 +124,10 @@ def _train(
     console: Console,
 ) -> None:
     from headrace.commands.configuration import read_config
+    from headrace.commands.first_look import hear_from_buckets
+
+    config = read_config(config_file, index_folder, overrides, datasets, source)
+    hear_from_buckets(config)
     from headrace.commands.loaders import with_budget_per_worker
     from headrace.commands.run_setup import default_run_folder, ensure_index, refuse_untrainable
     from headrace.commands.train_runs import start, summarize
@@ -131,7 +135,6 @@ def _train(
     from headrace.trainer.run_folder import RunFolder
     from headrace.trainer.tensorboard import require_tensorboard
 
-    config = read_config(config_file, index_folder, overrides, datasets, source)
     refuse_untrainable(config)
     if "loader.num_workers=0" in overrides:
         console.print(NO_WORKER, highlight=False)
@@ -147,6 +150,9 @@ def _train(
 
 
 def _resume(run_dir: Path, index_folder: IndexPath | None, console: Console) -> None:
+    from headrace.commands.first_look import hear_from_buckets_of_run
+
+    hear_from_buckets_of_run(run_dir)
     from headrace.commands.train_runs import go_on, summarize
 
     summarize(go_on(run_dir, index_folder, console))
