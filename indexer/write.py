@@ -5,9 +5,13 @@ Without a manifest a folder is no index, so nothing half-written is ever taken f
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
+from threading import Lock
+from typing import Final
 
 import pyarrow as pa
 
@@ -18,6 +22,9 @@ from headrace.schemas.config import Config
 from headrace.schemas.manifest import MANIFEST_NAME, IndexManifest, TableEntry
 from headrace.schemas.tables import TABLES
 
+_WRITERS: Final = 2
+"""Tables encoded at once."""
+
 
 def write_index(
     out: Path, tables: Mapping[str, Iterable[pa.Table]], views: str, *, config: Config, parts: Sequence[str]
@@ -27,22 +34,8 @@ def write_index(
     An index that is there already, byte for byte, is left alone: whoever opens it meanwhile finds it.
     """
     staged = {name: out / f"{name}.new.tmp" for name in (*(f"{table}.parquet" for table in tables), VIEWS_NAME)}
-    entries = {}
     try:
-        # Files that wait for the disk together wait hardly longer than one of them.
-        with ThreadPoolExecutor(max_workers=len(staged)) as waiting:
-            with written(staged[VIEWS_NAME], sync=False) as file:
-                file.write(views.encode())
-            synced = [waiting.submit(sync_file, staged[VIEWS_NAME])]
-            for name, stretches in tables.items():
-                path = staged[f"{name}.parquet"]
-                num_rows = write_table(TABLES[name].schema, stretches, path)
-                synced.append(waiting.submit(sync_file, path))
-                entries[name] = TableEntry(
-                    path=f"{name}.parquet", num_rows=num_rows, nbytes=path.stat().st_size, sha256=_sha256(path)
-                )
-        for outcome in synced:
-            outcome.result()
+        entries = _stage(tables, views, staged)
     except BaseException:
         _remove(staged.values())
         raise
@@ -57,6 +50,41 @@ def write_index(
     write_text(out / MANIFEST_NAME, text)
     _sync_folder(out)
     return manifest
+
+
+def _stage(tables: Mapping[str, Iterable[pa.Table]], views: str, staged: Mapping[str, Path]) -> dict[str, TableEntry]:
+    """Write tables and views, and wait until all outlive the machine; nothing of this goes on after the call."""
+    turn = Lock()
+    # Files that wait for the disk together wait hardly longer than one of them.
+    with ThreadPoolExecutor(max_workers=len(staged)) as waiting, ThreadPoolExecutor(max_workers=_WRITERS) as writing:
+
+        def write(name: str) -> tuple[TableEntry, Future[None]]:
+            path = staged[f"{name}.parquet"]
+            with closing(_in_turn(tables[name], turn)) as stretches:  # a failure must not keep the turn
+                num_rows = write_table(TABLES[name].schema, stretches, path)
+            synced = waiting.submit(sync_file, path)
+            nbytes = path.stat().st_size
+            entry = TableEntry(path=f"{name}.parquet", num_rows=num_rows, nbytes=nbytes, sha256=_sha256(path))
+            return entry, synced
+
+        try:
+            asked = {name: writing.submit(write, name) for name in tables}
+            with written(staged[VIEWS_NAME]) as file:
+                file.write(views.encode())
+            outcomes = {name: outcome.result() for name, outcome in asked.items()}
+            for _, synced in outcomes.values():
+                synced.result()
+        finally:
+            writing.shutdown(cancel_futures=True)
+    return {name: entry for name, (entry, _) in outcomes.items()}
+
+
+def _in_turn(stretches: Iterable[pa.Table], turn: Lock) -> Generator[pa.Table, None, None]:
+    """Yield all, but what comes after the first only while no other table does: large tables are made one by one."""
+    rest = iter(stretches)
+    yield from islice(rest, 1)
+    with turn:
+        yield from rest
 
 
 def _stands(out: Path, manifest: IndexManifest, texts: Mapping[str, str]) -> bool:
