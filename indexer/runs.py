@@ -57,9 +57,11 @@ def whole_rows(rows: NDArray[np.integer], start: int, stop: int) -> Runs:
 
 
 def join(parts: list[Runs]) -> Runs:
-    """Return the runs of several parts, sorted; parts are disjoint."""
+    """Return the runs of several parts, sorted; parts are disjoint, and each is sorted."""
     if not parts:
         return Runs.none()
+    if len(parts) == 1:
+        return parts[0]
     row, start, stop = (np.concatenate([getattr(p, n) for p in parts]) for n in ("row", "start", "stop"))
     order = ascending(row, start)
     return Runs(row=row[order], start=start[order], stop=stop[order])
