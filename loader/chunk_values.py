@@ -4,9 +4,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.decode import decode
-from headrace.decode_floats import decode_rows, float_rule
+from headrace.decode_floats import FloatRule, float_rule
 from headrace.loader.normalize import Scaling
 from headrace.loader.read_plan import OpenDataset
+
+
+def plain_rule(opened: OpenDataset, v: int, raw: NDArray[np.generic], lost: list[slice]) -> FloatRule | None:
+    """Return the rule of raw values that compiled code can take as they are; None for others. Arguments as below."""
+    rule = opened.variables[v].rule
+    assert rule is not None
+    return float_rule(rule, raw.dtype) if not lost and raw.strides[-1] == raw.itemsize else None
 
 
 def canonical(
@@ -28,17 +35,12 @@ def canonical(
     Returns
     -------
     NDArray[np.float32]
-        [S, T], a new array; steps as they are stored.
+        [S, T], a new array, each row contiguous; steps as they are stored.
     """
     rule, source = opened.variables[v].rule, opened.source
     assert rule is not None
-    plain = float_rule(rule, raw.dtype)
-    if plain is not None and raw.strides[-1] == raw.itemsize:
-        block = np.empty(raw.shape, np.float32)
-        decode_rows(raw, plain, block, 0)
-    else:
-        area = None if rule.area_array is None else source.areas[rule.area_array][basins]
-        block = decode(raw, rule, area=area)
+    area = None if rule.area_array is None else source.areas[rule.area_array][basins]
+    block = decode(raw, rule, area=area, out=np.empty(raw.shape, np.float32))
     for steps in lost:
         block[:, steps] = np.nan
     return block

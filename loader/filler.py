@@ -7,11 +7,12 @@ variables while it is in the processor's cache. Legend: V variables, S basins of
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.loader.chunk_values import canonical
+from headrace.loader.chunk_values import canonical, plain_rule
 from headrace.loader.group_fetch import GroupFetch, GroupFetches, chunk_nbytes
 from headrace.loader.lay import lay
 from headrace.loader.layout import Layout
@@ -129,44 +130,35 @@ class RowFiller:
             self._fetches.drop(fetches)
         basins = self._layout.basin[piece.slots]
         lines = opened.source.store_rows[basins] - piece.basin_start
-        height = max(_BLOCK_VALUES // max(piece.step_stop - piece.step_start, 1), 1)
         steps, order = (piece.step_start, piece.step_stop), opened.source.time_order
         every = lines_of(where, piece.slots, *steps) if order is None else scattered(where, piece.slots, *steps, order)
         self._fill_lacking(opened, rows, every)
+        plain = [plain_rule(opened, v, *one) for v, one in zip(reversed(piece.variables), raw, strict=True)]
+        alone = len(plain) == 1 and plain[0] is not None  # nothing is to stay in the cache for another variable
+        height = piece.slots.size if alone else max(_BLOCK_VALUES // max(steps[1] - steps[0], 1), 1)
         for first in range(0, piece.slots.size, height):
             part = slice(first, min(first + height, piece.slots.size))
             stretches = every.part(part.start, part.stop)
-            span = slice(int(lines[part.start]), int(lines[part.stop - 1]) + 1)
-            whole = span.stop - span.start == part.stop - part.start
-            for v, (values, lost) in zip(reversed(piece.variables), raw, strict=True):
-                picked = values[span] if whole else values[lines[part]]
-                block = canonical(opened, v, picked, lost, basins[part])
-                scaling = self._scaling[opened.variables[v].role][piece.dataset]
-                self._place(opened, v, block, scaling.of(basins[part], opened.columns[v]), stretches, rows)
+            for v, (values, lost), rule in zip(reversed(piece.variables), raw, plain, strict=True):
+                scales = self._scaling[opened.variables[v].role][piece.dataset].of(basins[part], opened.columns[v])
+                if isinstance(stretches, Lines):
+                    if rule is not None:
+                        source = lines[part]
+                    else:
+                        values = canonical(opened, v, _picked(values, lines[part]), lost, basins[part])
+                        source = np.arange(part.stop - part.start)
+                    lay(values, rule, source, stretches, *scales, **self._column(opened, v, rows))
+                else:
+                    block = canonical(opened, v, _picked(values, lines[part]), lost, basins[part])
+                    _scatter(block, stretches, *scales, **self._column(opened, v, rows))
 
-    def _place(
-        self,
-        opened: OpenDataset,
-        v: int,
-        block: NDArray[np.float32],
-        scales: tuple[NDArray[np.float32], NDArray[np.float32]],
-        stretches: Lines | Scattered,
-        rows: Rows,
-    ) -> None:
-        """Scale a block into its rows; missing inputs become 0 there, and 1 in their mask."""
-        is_input, column = opened.variables[v].role == "input", opened.columns[v]
-        out, missing = (rows.x, np.float32(0)) if is_input else (rows.y, np.float32(np.nan))
-        mask = len(opened.source.inputs) + column if is_input and self._with_masks else None
-        if isinstance(stretches, Lines):
-            lay(block, stretches, *scales, out, column=column, missing=missing, mask=mask)
-            return
-        mean, std = scales
-        for line, to, columns in stretches:
-            values = (block[line, columns] - mean[line]) / std[line]
-            gone = np.isnan(values)
-            out[to, column] = np.where(gone, missing, values)
-            if mask is not None:
-                out[to, mask] = gone
+    def _column(self, opened: OpenDataset, v: int, rows: Rows) -> "_Column":
+        """Return where a variable goes; missing inputs become 0 there, and 1 in their mask."""
+        column = opened.columns[v]
+        if opened.variables[v].role != "input":
+            return _Column(rows=rows.y, column=column, missing=np.float32(np.nan), mask=None)
+        mask = len(opened.source.inputs) + column if self._with_masks else None
+        return _Column(rows=rows.x, column=column, missing=np.float32(0), mask=mask)
 
     def _fill_lacking(self, opened: OpenDataset, rows: Rows, stretches: Iterable[Stretch]) -> None:
         """Write the constant columns of what a data set lacks."""
@@ -181,3 +173,36 @@ class RowFiller:
             if variable.rule is None:
                 for _, to, _ in stretches:
                     rows.y[to, column] = np.nan
+
+
+class _Column(TypedDict):
+    rows: NDArray[np.float32]
+    column: int
+    missing: np.float32
+    mask: int | None
+
+
+def _picked(values: NDArray[Any], lines: NDArray[np.int64]) -> NDArray[Any]:
+    """Return ascending lines, without a copy where they are neighbours."""
+    first, last = int(lines[0]), int(lines[-1])
+    return values[first : last + 1] if last - first + 1 == lines.size else values[lines]
+
+
+def _scatter(
+    block: NDArray[np.float32],
+    stretches: Scattered,
+    mean: NDArray[np.float32],
+    std: NDArray[np.float32],
+    *,
+    rows: NDArray[np.float32],
+    column: int,
+    missing: np.float32,
+    mask: int | None,
+) -> None:
+    """Do what :func:`lay` does where steps of a mended time axis lie here and there."""
+    for line, to, columns in stretches:
+        values = (block[line, columns] - mean[line]) / std[line]
+        gone = np.isnan(values)
+        rows[to, column] = np.where(gone, missing, values)
+        if mask is not None:
+            rows[to, mask] = gone

@@ -1,6 +1,8 @@
 """Compiled code is kept between runs or made anew; where Numba may make none, that is said."""
 
+import importlib
 import resource
+import sys
 from pathlib import Path
 
 import numba
@@ -41,6 +43,23 @@ def test_code_is_not_kept_where_no_byte_can_be_written(kept):
     assert list(kept.rglob("*.nb?")) == []
     assert compiled(doubled)(3) == 6
     assert len(list(kept.rglob("*.nb?"))) == 2
+
+
+def test_kept_code_is_outdated_by_a_change_of_what_it_calls_in_another_file(kept, monkeypatch):
+    folder = kept / "code"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    inner = "from headrace.compiled import compiled\n@compiled\ndef inner(x):\n    return {} * x\n"
+    outer = (
+        "from {0} import inner\nfrom headrace.compiled import compiled\n@compiled\ndef outer(x):\n    return inner(x)\n"
+    )
+    (folder / "outer_code.py").write_text(outer.format("inner_code"))
+    for factor in (2, 10):
+        (folder / "inner_code.py").write_text(inner.format(factor))
+        importlib.invalidate_caches()
+        assert importlib.import_module("outer_code").outer(3) == factor * 3
+        for name in ("outer_code", "inner_code"):
+            del sys.modules[name]
 
 
 def test_numba_that_is_told_not_to_compile_is_named_on_first_use(monkeypatch):

@@ -59,6 +59,7 @@ def compiled(function: Any, *, fastmath: Collection[str] = ()) -> Any:
         return numba.njit(function, nogil=True, fastmath=lightly, error_model="numpy")
     if hasattr(made, "_cache"):
         _do_without(made._cache)  # Numba has no setting for it
+        _outdate_with_called(made)
     return made
 
 
@@ -101,6 +102,16 @@ def _do_without(cache: Any) -> None:
             _forget(cache)
 
     cache.load_overload, cache.save_overload = load_or_nothing, save_or_not
+
+
+def _outdate_with_called(made: Any) -> None:
+    """Let kept code be out of date also where a compiled function of another file, which became part of it, is."""
+    function, file = made.py_func, getattr(made._cache, "_cache_file", None)
+    if file is None:
+        return
+    called = (function.__globals__.get(name) for name in sorted(set(function.__code__.co_names)))
+    files = (getattr(getattr(other, "_cache", None), "_cache_file", None) for other in called)
+    file._source_stamp = (file._source_stamp, *(other._source_stamp for other in files if other is not None))
 
 
 def _forget(cache: Any) -> None:

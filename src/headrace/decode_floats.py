@@ -95,8 +95,14 @@ def decode_rows(raw: NDArray[Any], rule: FloatRule, out: NDArray[np.float32], fi
         raise IndexError("the values do not fit the rows")
     if raw.size == 0:
         return
-    pitch = raw.strides[0] // raw.itemsize if num_rows > 1 else num_steps
-    whole = raw.flags.c_contiguous  # which costs less to see than what follows
-    length = (num_rows - 1) * pitch + num_steps
-    flat = raw.reshape(-1) if whole else np.lib.stride_tricks.as_strided(raw, (length,), (raw.itemsize,))
+    flat, pitch = flat_rows(raw)
     _decode_rows(flat, pitch, rule.flags, rule.low, rule.high, out, first, first + num_steps)
+
+
+def flat_rows(raw: NDArray[Any]) -> tuple[NDArray[Any], int]:
+    """Return values [S, T] whose rows are contiguous as one line, and how far apart in it the rows begin; not empty."""
+    num_rows, num_steps = raw.shape
+    if raw.flags.c_contiguous:  # which costs less to see than what follows
+        return raw.reshape(-1), num_steps
+    pitch = raw.strides[0] // raw.itemsize if num_rows > 1 else num_steps
+    return np.lib.stride_tricks.as_strided(raw, ((num_rows - 1) * pitch + num_steps,), (raw.itemsize,)), pitch
