@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from queue import Empty, SimpleQueue
 
 import pytest
 
@@ -169,4 +170,26 @@ def test_no_call_is_lost_while_threads_come_and_go(monkeypatch):
     pool = request_threads.RequestThreads(2)
     for _ in range(300):
         assert [answer.result(60) for answer in [pool.submit(int) for _ in range(3)]] == [0, 0, 0]
+    pool.drop()
+
+
+def test_no_call_is_lost_after_one_that_came_while_a_thread_began_to_wait(monkeypatch):
+    monkeypatch.setattr(request_threads, "IDLE_SECONDS", 0.0)
+    pool, late = request_threads.RequestThreads(1), []
+
+    class Queue(SimpleQueue):
+        """Something comes right after it was found empty for the first time."""
+
+        def get_nowait(self):
+            try:
+                return super().get_nowait()
+            except Empty:
+                if not late:
+                    late.append(None)
+                    late.append(pool.submit(int))
+                raise
+
+    pool._waiting = Queue()
+    pool.submit(threading.current_thread).result(60).join(60)
+    assert late[1].result(60) == pool.submit(int).result(60) == 0
     pool.drop()

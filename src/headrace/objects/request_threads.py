@@ -64,10 +64,7 @@ class RequestThreads(Executor):
             if self.ended.is_set():
                 raise RuntimeError("no request can be sent: the process ends")
             self._waiting.put((outcome, fn, args, kwargs))
-            if self._num_idle:
-                self._num_idle -= 1
-            elif self._num_threads < self._most:
-                self._start()
+            self._start_if_wanted()
         return outcome
 
     def drop(self) -> list[Request[Any]]:
@@ -85,8 +82,7 @@ class RequestThreads(Executor):
         """Count a thread no longer whose call was given up; it ends when the call does."""
         with self._lock:
             self._num_threads -= 1
-            if not self.ended.is_set() and not self._waiting.empty():
-                self._start()
+            self._start_if_wanted()
 
     def pause(self, seconds: float) -> bool:
         """Wait between two tries; return whether the next one is still wanted."""
@@ -95,7 +91,10 @@ class RequestThreads(Executor):
         own, group = self._running.get(threading.get_ident()), made_for.get()
         return not (own is not None and own.done()) and not (group is not None and group.ended)
 
-    def _start(self) -> None:
+    def _start_if_wanted(self) -> None:
+        """Start a thread where more is queued than idle ones will take; the lock is held."""
+        if self._waiting.qsize() <= self._num_idle or self._num_threads >= self._most or self.ended.is_set():
+            return
         self._num_threads += 1
         threading.Thread(target=self._work, name=f"s3-request_{self._num_threads}", daemon=True).start()
 
@@ -137,10 +136,13 @@ class RequestThreads(Executor):
                     break
                 except Empty:
                     with self._lock:
-                        if self._num_idle:  # else something was queued for it just now
+                        if self._waiting.empty():  # else something was queued just now, and no thread started for it
                             self._num_idle -= 1
                             self._num_threads -= 1
                             return None
+            with self._lock:
+                self._num_idle -= 1
+                self._start_if_wanted()  # what was queued since this one took something counted on it
         if queued is None:
             self._waiting.put(None)  # for the next thread
         return queued
