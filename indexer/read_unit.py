@@ -92,9 +92,9 @@ def scan_unit(
     stored = _open(unit.uri, storage, unit.array, unit.metadata)
     fetch = fetch_unit(unit, storage) if fetch is None else fetch
     keys = [stored.object_key(unit.basin_chunk, t) for t in range(*unit.time_chunks)]
-    stats = [fetch.stat(key) for key in keys]
-    if objects_digest(stats) != unit.objects:
-        raise _changed(stored, unit)
+    while objects_digest(stats := [fetch.stat(key) for key in keys]) != unit.objects:
+        if not fetch.again(keys):
+            raise _changed(stored, unit)
     bounds = [stored.grid.time.bounds(t) for t in range(*unit.time_chunks)]
     bad: set[tuple[int, int]] = set()
     order = _order(unit.uri, storage, unit.fix_time, unit.order) if unit.order else None

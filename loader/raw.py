@@ -54,7 +54,7 @@ class RawReader:
         time_chunks = array.grid.time.chunks_of(piece.step_start, piece.step_stop)
         lost: list[slice] = []
         broken, num_chunks, num_bytes = False, 0, 0
-        for time_chunk, state, nbytes in self._compare(opened, v, basin_chunk, time_chunks, fetch.stat):
+        for time_chunk, state, nbytes in self._compare(opened, v, basin_chunk, time_chunks, fetch.stat, fetch.again):
             if nbytes is not None:
                 num_chunks, num_bytes = num_chunks + 1, num_bytes + nbytes
             if state == "error" or (
@@ -75,7 +75,7 @@ class RawReader:
                 columns = _columns(array, piece, time_chunk)
                 if columns not in lost:
                     values[:, columns] = array.read(rows, slice(*array.grid.time.bounds(time_chunk)), fetch)
-        if fetch.may_change:  # one that was rewritten meanwhile may be half old and half new
+        if fetch.may_change:  # one that was rewritten meanwhile may be half old and half new, or was asked for anew
             self._compare(opened, v, basin_chunk, time_chunks, fetch.stat)
         return values, lost
 
@@ -92,14 +92,22 @@ class RawReader:
         basin_chunk: int,
         time_chunks: range,
         look: Callable[[str], ObjectStat | None],
+        again: Callable[[list[str]], bool] | None = None,
     ) -> list[tuple[int, str, int | None]]:
-        """Look at stored objects; return of each its time chunk, its state and its size, None where there is none."""
+        """Look at stored objects, and ``again`` at one that is not as it was scanned.
+
+        Return of each its time chunk, its state and its size, None where there is none.
+        """
         array, variable = opened.arrays[v], opened.variables[v]
         seen = opened.source.chunks[variable.name].look_up_all(basin_chunk, time_chunks)
         found = []
         for time_chunk, facts in zip(time_chunks, seen, strict=True):
-            stat = look(array.object_key(basin_chunk, time_chunk))
+            key = array.object_key(basin_chunk, time_chunk)
+            stat = look(key)
             now = "" if stat is None else stat.fingerprint
+            while facts is not None and facts[1] != now and again is not None and again([key]):
+                stat = look(key)
+                now = "" if stat is None else stat.fingerprint
             if facts is None or facts[1] != now:
                 raise StaleIndexError(_changed(opened, array, basin_chunk, time_chunk, facts, now))
             found.append((time_chunk, facts[0], None if stat is None else stat.nbytes))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from headrace.chunk_length import refuse_cut_of
 from headrace.members import array_names, find_member
-from headrace.objects.fetch import FileFetch
+from headrace.objects.fetch import Fetch, FileFetch
 from headrace.objects.zarr_store import remote_store
 from headrace.schemas.dates import decode_seconds, missing_times
 from headrace.schemas.errors import ConfigError, SourceError, describe
@@ -20,6 +20,7 @@ from headrace.store import BASIN_DIM, TIME_DIM
 
 NO_TIME = np.iinfo(np.int64).min
 """Stands for a missing time among seconds."""
+_UNREADABLE = OSError, EOFError, RuntimeError, ValueError, TypeError, KeyError
 
 
 def read_vector(group: zarr.Group, uri: str, name: str) -> tuple[NDArray[Any], dict[str, Any]]:
@@ -48,7 +49,7 @@ def read_vector(group: zarr.Group, uri: str, name: str) -> tuple[NDArray[Any], d
         )
     try:
         values = _whole(array, uri, name)
-    except (OSError, EOFError, RuntimeError, ValueError, TypeError, KeyError) as error:
+    except _UNREADABLE as error:
         raise SourceError(
             describe(
                 f"coordinate {name} cannot be read",
@@ -73,8 +74,19 @@ def _whole(array: zarr.Array[Any], uri: str, name: str) -> NDArray[Any]:
     keys = [f"{name}/{array.metadata.encode_chunk_key((i,))}" for i in range(-(-array.shape[0] // size))]
     remote = remote_store(array)
     fetch = FileFetch(uri) if remote is None else remote.fetch(keys)
+    while True:
+        try:
+            return _fetched(array, size, keys, fetch)
+        except _UNREADABLE:
+            if not fetch.again(keys):
+                raise
+
+
+def _fetched(array: zarr.Array[Any], size: int, keys: list[str], fetch: Fetch) -> NDArray[Any]:
     for number, key in enumerate(keys):
         head = fetch.head(key)
+        while head is None and fetch.again([key]):
+            head = fetch.head(key)
         if head is None and min(size, array.shape[0] - number * size) > 1:
             raise EOFError(f"no chunk {key}")
         refuse_cut_of(array, *(head or (None, 0)))

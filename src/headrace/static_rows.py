@@ -53,10 +53,11 @@ def read_static_rows(stored: StoredArray, policy: BadChunkPolicy) -> StaticRows:
     for chunk in range(grid.num_chunks):
         rows = slice(*grid.bounds(chunk))
         fetch = stored.fetch(rows, slice(0, 1))
-        stat = fetch.stat(stored.object_key(chunk, 0))
-        if stat != stored.stat(chunk, 0):
-            raise ReadError(_changed(stored, chunk))
-        if stat is None:
+        key, listed = stored.object_key(chunk, 0), stored.stat(chunk, 0)
+        while fetch.stat(key) != listed:
+            if not fetch.again([key]):
+                raise ReadError(_changed(stored, chunk))
+        if listed is None:
             state[rows] = ABSENT
         try:
             raw[rows] = stored.read(rows, slice(0, 1), fetch)[:, 0]
@@ -64,6 +65,8 @@ def read_static_rows(stored: StoredArray, policy: BadChunkPolicy) -> StaticRows:
             if policy == "error":
                 raise
             state[rows] = DAMAGED
+        if fetch.stat(key) != listed:  # it was asked for anew, or rewritten
+            raise ReadError(_changed(stored, chunk))
     return StaticRows(raw=raw, state=state)
 
 

@@ -97,6 +97,8 @@ class StoredArray:
     def read(self, basins: slice, steps: slice, fetch: Fetch | None = None, lease: Lease | None = None) -> NDArray[Any]:
         """Read raw values of a basin × step block, [S, T] whatever the stored order; absent chunks give fill values.
 
+        Objects of a bucket of which one cannot be decoded are asked for once more, for it may be whole there.
+
         Parameters
         ----------
         basins, steps
@@ -114,23 +116,31 @@ class StoredArray:
             It was read and could not be decoded.
         """
         fetch = self.fetch(basins, steps) if fetch is None else fetch
-        try:
-            if self.decoder is not None:
-                return self._read_plain(basins, steps, fetch, self.decoder, self.decoder.memory(lease))
-            for key in self.object_keys(basins, steps):
-                refuse_cut_of(self.array, *(fetch.head(key) or (None, 0)))
-            with fetch.serving():
-                block = read_block(self.array, self.grid.selection(basins, steps))
-        except (ReadError, MemoryError):
-            raise
-        except Exception as error:  # each codec has exceptions of its own: zlib.error, EOFError, LZMAError, …
-            if _is_fault(error):
-                fix = "mend the disk, the network or the rights, then run the same command again"
-                raise ReadError(self._unreadable("chunk cannot be read", basins, steps, error, fix, fetch)) from error
-            fix = "write the chunk again from its source, or set missing.on_bad_chunk: missing"
-            raise DamagedChunkError(
-                self._unreadable("chunk cannot be decoded", basins, steps, error, fix, fetch)
-            ) from error
+        memory = None if self.decoder is None else self.decoder.memory(lease)
+        while True:
+            try:
+                if self.decoder is not None:
+                    return self._read_plain(basins, steps, fetch, self.decoder, memory)
+                return self._read_through_zarr(basins, steps, fetch)
+            except (ReadError, MemoryError):
+                raise
+            except Exception as error:  # each codec has exceptions of its own: zlib.error, EOFError, LZMAError, …
+                if fetch.again(self.object_keys(basins, steps)):
+                    continue
+                if _is_fault(error):
+                    fix = "mend the disk, the network or the rights, then run the same command again"
+                    said = self._unreadable("chunk cannot be read", basins, steps, error, fix, fetch)
+                    raise ReadError(said) from error
+                fix = "write the chunk again from its source, or set missing.on_bad_chunk: missing"
+                said = self._unreadable("chunk cannot be decoded", basins, steps, error, fix, fetch)
+                raise DamagedChunkError(said) from error
+
+    def _read_through_zarr(self, basins: slice, steps: slice, fetch: Fetch) -> NDArray[Any]:
+        """Leave a block to Zarr."""
+        for key in self.object_keys(basins, steps):
+            refuse_cut_of(self.array, *(fetch.head(key) or (None, 0)))
+        with fetch.serving():
+            block = read_block(self.array, self.grid.selection(basins, steps))
         if not self.grid.has_time:
             return block[:, None]
         return block.T if self.grid.time_first else block

@@ -46,7 +46,7 @@ def counted(before: RequestCounts) -> dict[str, int]:
     return asdict(request_counts() - before)
 
 
-@pytest.mark.parametrize("fault", PASSING)
+@pytest.mark.parametrize("fault", [*PASSING, "cut_unmarked", "bare_not_found"])
 def test_a_passing_fault_is_tried_again_and_counted(folder, proxy, fault):
     """D2."""
     proxy.use(Rule(fault=fault, attempts=1, seconds=30))

@@ -20,6 +20,7 @@ from typing import Self
 from urllib.parse import unquote, urlsplit
 
 from fault_rules import Chooser, Exchange, Rule
+from odd_answers import ODD, odd_answer
 
 PIECE = 1 << 18
 HOP_BY_HOP = {"connection", "expect", "keep-alive", "proxy-connection", "transfer-encoding"}
@@ -219,6 +220,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _hand_back(self, answer: http.client.HTTPResponse, rule: Rule | None) -> None:
         fault = rule.fault if rule else ""
+        if fault in ODD:
+            status, headers, body = odd_answer(fault, answer.status, answer.getheaders(), answer.read())
+            self._note(status, len(body), fault)
+            self._head(status, headers)
+            self.wfile.write(body)
+            return
         headers = [(n, v) for n, v in answer.getheaders() if n.lower() not in HOP_BY_HOP | {"content-length"}]
         whole: bytes | None = None
         length = answer.length if self.command != "HEAD" else int(answer.headers.get("Content-Length", 0))

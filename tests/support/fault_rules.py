@@ -22,6 +22,10 @@ Fault = Literal[
     "cut_short",
     "cut_unmarked",
     "cut_relabelled",
+    "garbled",
+    "page",
+    "other_etag",
+    "bare_not_found",
     "absent_is_denied",
     "denied",
     "path_forbidden",
@@ -41,6 +45,8 @@ reset_before, reset_within
 cut_short, cut_unmarked, cut_relabelled
     Half of a body: under its full Content-Length, with no length and the end of the connection as its end, and under a
     Content-Length that fits the half.
+garbled, page, other_etag, bare_not_found
+    Zeros under the head of the answer; 200 with a page of HTML; the body under another etag; 404 without a document.
 absent_is_denied
     403 in place of 404, as S3 answers those who may not list.
 denied, path_forbidden, wrong_region, expired_token

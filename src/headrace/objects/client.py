@@ -66,13 +66,13 @@ class S3Client:
     def get(self, key: str) -> StoredObject | None:
         """Return an object with its size and etag, or None where the server says that there is none."""
         bucket, contact = self._connection, self._contact
-        failed: Exception | None = None
+        failed: tuple[Bucket, Exception] | None = None
         # The usual case, without what the first request, a retry and the main thread need.
         if bucket is not None and contact is not None and contact.answered and not _in_main_thread():
             try:
                 received = bucket.get(key)
             except bucket.errors as error:
-                failed = error
+                failed = bucket, error
             else:
                 counter.add(requests=1, nbytes=received.stat.nbytes)
                 return received
@@ -137,7 +137,9 @@ class S3Client:
         """Remove an object, if it is there."""
         self._asked("DELETE", key, lambda bucket: bucket.delete(key))
 
-    def _asked(self, action: str, key: str, call: Callable[[Bucket], T], failed: Exception | None = None) -> T | None:
+    def _asked(
+        self, action: str, key: str, call: Callable[[Bucket], T], failed: tuple[Bucket, Exception] | None = None
+    ) -> T | None:
         """Send a request until it is answered; None where the server says that there is no such object.
 
         Parameters
@@ -145,7 +147,7 @@ class S3Client:
         action, key, call
             What is asked, for messages, and how.
         failed
-            What came of it just now.
+            What came of it just now, and where: another connection may have taken the place of that one since.
         """
         contact = contact_with(self._connected().address.endpoint)
         with contact.first_request() as turn:
@@ -167,7 +169,7 @@ class S3Client:
         retrying: Retrying,
         failed: Exception | None,
     ) -> T | None:
-        renewed = False
+        renewed = doubted = False
         while True:
             bucket = self._connected()
             counter.add(requests=1)
@@ -196,7 +198,9 @@ class S3Client:
                 self._renew(bucket)
                 counter.add(retries=1)
                 continue
-            pause = retrying.pause_after(fault, answered=contact.answered)
+            passing = replace(fault, kind=Kind.TRANSIENT) if fault.odd and not doubted else fault
+            doubted = doubted or fault.odd
+            pause = retrying.pause_after(passing, answered=contact.answered)
             if pause is None:
                 if not contact.answered and fault.kind in (Kind.UNREACHED, Kind.TRANSIENT):
                     fault = replace(fault, kind=Kind.UNREACHED)

@@ -44,6 +44,8 @@ class Fault:
         Whether something that speaks HTTP answered.
     documented
         Whether the answer held the document that object stores give with a refusal.
+    odd
+        Whether it may be the word of something in between, so that it is asked for once more.
     """
 
     kind: Kind
@@ -51,6 +53,7 @@ class Fault:
     answered: bool = False
     documented: bool = False
     perhaps_expired: bool = False
+    odd: bool = False
 
 
 _STATUS = re.compile(r"status code: (\d{3})[^:]*:? ?(.*)", re.DOTALL)
@@ -122,8 +125,11 @@ def fault_of(error: BaseException) -> Fault:
     answer = _STATUS.search(said)
     if answer is not None:
         return of_answer(int(answer[1]), answer[2])
+    if "MissingContentLength" in debug:
+        return Fault(kind=Kind.TRANSIENT, reason="the answer does not say how long it is", answered=True)
     if "BareRedirect" in debug:
-        return Fault(kind=Kind.REGION, reason="the server sends us elsewhere: the bucket is in another region")
+        reason = "the server sends us elsewhere: the bucket is in another region"
+        return Fault(kind=Kind.REGION, reason=reason, odd=True)
     for mark, reason in _NO_ANSWER.items():
         if mark in debug:
             late = "; it took too long" if "TimedOut" in debug or "Elapsed" in debug else ""
@@ -142,7 +148,10 @@ def of_answer(status: int, body: str) -> Fault:
         reason += f": {' '.join(message[1].split())}"
     silent = status in (400, 403) and not body.strip()
     kind = _kind(status, code[1] if code else "", body)
-    return Fault(kind=kind, reason=reason, answered=True, documented=code is not None, perhaps_expired=silent)
+    return Fault(
+        kind=kind, reason=reason, answered=True, documented=code is not None, perhaps_expired=silent,
+        odd=code is None and not silent and kind not in (Kind.THROTTLED, Kind.TRANSIENT),
+    )  # fmt: skip
 
 
 def _kind(status: int, code: str, body: str) -> Kind:

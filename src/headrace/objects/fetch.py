@@ -4,13 +4,14 @@ Keys are relative to a store. What was fetched is what is decoded: :meth:`Fetch.
 Zarr, so that an object is asked for once, and what its answer said of it is what the values came from.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Final, Protocol
 
 from headrace.objects.bucket import StoredObject
+from headrace.objects.counts import counter
 from headrace.objects.local import stat_file
 from headrace.objects.request_threads import give_up
 from headrace.objects.stat import ObjectStat
@@ -18,6 +19,8 @@ from headrace.objects.stat import ObjectStat
 Data = bytes | memoryview
 HEAD_NBYTES = 16
 """First bytes of an object that :meth:`Fetch.head` returns: a Blosc chunk's header, the least of a shard."""
+MOST_AGAIN: Final = 3
+"""How often an object is asked for anew that comes otherwise each time."""
 held_objects: ContextVar["Mapping[str, Future[StoredObject | None]] | None"] = ContextVar("held", default=None)
 """What a read in this context takes instead of asking; Zarr's event loop inherits it."""
 
@@ -27,7 +30,7 @@ class Fetch(Protocol):
 
     @property
     def may_change(self) -> bool:
-        """Whether an object may become another one between :meth:`stat` and :meth:`data`; what was received cannot."""
+        """Whether :meth:`data` may be of another object than an earlier :meth:`stat` said."""
         ...
 
     def stat(self, key: str) -> ObjectStat | None:
@@ -40,6 +43,14 @@ class Fetch(Protocol):
 
     def head(self, key: str) -> tuple[Data, int] | None:
         """Return the first bytes and the size; None: absent."""
+        ...
+
+    def again(self, keys: Iterable[str]) -> bool:
+        """Ask anew for objects that are not as they should be; False: what is held is to be believed.
+
+        An answer may be garbled on its way, or be that of something in between: only what comes twice running is the
+        bucket's word.
+        """
         ...
 
     def serving(self) -> AbstractContextManager[None]:
@@ -83,6 +94,10 @@ class FileFetch:
         except FileNotFoundError:
             return None
 
+    def again(self, keys: Iterable[str]) -> bool:
+        """Believe the disk."""
+        return False
+
     def serving(self) -> AbstractContextManager[None]:
         """Zarr reads the files."""
         return nullcontext()
@@ -95,13 +110,24 @@ class FileFetch:
 
 
 class ObjectFetch:
-    """Objects of a bucket, under way or received."""
+    """Objects of a bucket, under way or received.
+
+    Parameters
+    ----------
+    keys
+        Of the objects.
+    ask
+        Asks for one.
+    """
 
     may_change = False
 
-    def __init__(self, objects: Mapping[str, "Future[StoredObject | None]"]) -> None:
-        self._objects = dict(objects)
+    def __init__(self, keys: Iterable[str], ask: Callable[[str], "Future[StoredObject | None]"]) -> None:
+        self._ask = ask
+        self._objects = {key: ask(key) for key in keys}
         self._received: dict[str, StoredObject | None] = {}
+        self._left: dict[str, int] = {}
+        self._given_up = False
 
     def stat(self, key: str) -> ObjectStat | None:
         """Wait for an object."""
@@ -117,6 +143,20 @@ class ObjectFetch:
         """Wait for an object."""
         data = self.data(key)
         return None if data is None else (data[:HEAD_NBYTES], len(data))
+
+    def again(self, keys: Iterable[str]) -> bool:
+        """Ask anew for those that have not come twice alike; True: one of them is another now."""
+        asked = {key: self._of(key) for key in keys if self._left.get(key, MOST_AGAIN)}
+        for key in asked:
+            self._objects[key] = self._ask(key)
+            del self._received[key]
+        counter.add(retries=len(asked))
+        if self._given_up:
+            self.give_up()
+        others = [key for key, before in asked.items() if not _alike(self._of(key), before)]
+        self._left |= {key: self._left.get(key, MOST_AGAIN) - 1 if key in others else 0 for key in asked}
+        self.may_change = self.may_change or bool(others)
+        return bool(others)
 
     @contextmanager
     def serving(self) -> Iterator[None]:
@@ -136,6 +176,7 @@ class ObjectFetch:
 
     def give_up(self) -> None:
         """Leave requests under way to themselves."""
+        self._given_up = True
         for future in list(self._objects.values()):
             give_up(future)
 
@@ -143,3 +184,9 @@ class ObjectFetch:
         if key not in self._received:
             self._received[key] = self._objects[key].result()
         return self._received[key]
+
+
+def _alike(one: StoredObject | None, other: StoredObject | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.stat == other.stat and one.data == other.data

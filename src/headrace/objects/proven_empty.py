@@ -65,7 +65,7 @@ def refuse_unless_listing(
 def not_a_listing(text: str) -> Fault:
     """Return the fault of an answer to a listing that is none, with its beginning."""
     shown = " ".join(text[: 4 * _SHOWN].split())[:_SHOWN]
-    return Fault(kind=Kind.PERMANENT, reason=f"no list of objects but {shown!r}", answered=True)
+    return Fault(kind=Kind.PERMANENT, reason=f"no list of objects but {shown!r}", answered=True, odd=True)
 
 
 def _signature(url: str, region: str, credentials: Credentials) -> dict[str, str]:

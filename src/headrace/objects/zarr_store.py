@@ -83,7 +83,7 @@ class RemoteStore(Store):
     def fetch(self, keys: Iterable[str]) -> ObjectFetch:
         """Begin to fetch objects."""
         client = self.client
-        return ObjectFetch({key: self._submitted(key, client) for key in keys})
+        return ObjectFetch(keys, partial(self._submitted, client=client))
 
     def listing(self, folder: str) -> dict[str, ObjectStat]:
         """Return size and fingerprint of every object below a folder by key; asked for once.
