@@ -12,6 +12,8 @@ from pydantic import ValidationError
 
 from headrace.objects import open_folder, parse_location
 from headrace.objects.client import client_for
+from headrace.objects.client_library import connect
+from headrace.objects.faults import Fault, FaultError, Kind
 from headrace.schemas.config_io import parse_config
 from headrace.schemas.errors import ConfigError, StorageError
 from headrace.schemas.storage_config import StorageConfig
@@ -100,6 +102,26 @@ def test_credentials_that_cannot_be_renewed_are_said_to_have_expired(bucket: Buc
     with pytest.raises(StorageError, match=r"have expired[\s\S]*cannot be looked up: RuntimeError") as caught:
         client.get("x")
     assert not shown_parts(str(caught.value))
+
+
+def test_credentials_are_renewed_once_for_all_requests_that_find_them_expired(bucket: Bucket, monkeypatch):
+    client = client_for(bucket.name, bucket.server.storage(timeout_seconds=9.0))
+    client.put("x", b"123")
+    old = client._connection
+    assert old is not None
+    made = mock.Mock(side_effect=connect)
+    monkeypatch.setattr("headrace.objects.client.connect", made)
+
+    def expired(_: str) -> None:
+        client._renew(old)  # by another thread
+        assert client.stat("x") is not None
+        raise FaultError(Fault(kind=Kind.EXPIRED, reason="too old"))
+
+    monkeypatch.setattr(old, "get", expired)
+    found = client.submit("x").result()
+    assert found is not None
+    assert bytes(found.data) == b"123"
+    assert made.call_count == 1
 
 
 STS_ANSWER = f"""<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>

@@ -2,11 +2,12 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from headrace.objects.at_once import within
 from headrace.objects.bucket import PAGE, Bucket, StoredObject
@@ -26,6 +27,14 @@ from headrace.schemas.storage_config import StorageConfig
 T = TypeVar("T")
 _ABSENT_WITHOUT_DOCUMENT = ("HEAD", "DELETE")
 """Requests to which a bare "not found" is an answer: to a GET an object store sends a document, a gateway does not."""
+
+
+class _Failed(NamedTuple):
+    """A try that failed, on which connection, and when it began."""
+
+    bucket: Bucket
+    error: Exception
+    began: float
 
 
 @lru_cache(maxsize=64)
@@ -66,13 +75,14 @@ class S3Client:
     def get(self, key: str) -> StoredObject | None:
         """Return an object with its size and etag, or None where the server says that there is none."""
         bucket, contact = self._connection, self._contact
-        failed: tuple[Bucket, Exception] | None = None
+        failed: _Failed | None = None
         # The usual case, without what the first request, a retry and the main thread need.
         if bucket is not None and contact is not None and contact.answered and not _in_main_thread():
+            began = time.monotonic()
             try:
                 received = bucket.get(key)
             except bucket.errors as error:
-                failed = bucket, error
+                failed = _Failed(bucket, error, began)
             else:
                 counter.add(requests=1, nbytes=received.stat.nbytes)
                 return received
@@ -137,9 +147,7 @@ class S3Client:
         """Remove an object, if it is there."""
         self._asked("DELETE", key, lambda bucket: bucket.delete(key))
 
-    def _asked(
-        self, action: str, key: str, call: Callable[[Bucket], T], failed: tuple[Bucket, Exception] | None = None
-    ) -> T | None:
+    def _asked(self, action: str, key: str, call: Callable[[Bucket], T], failed: _Failed | None = None) -> T | None:
         """Send a request until it is answered; None where the server says that there is no such object.
 
         Parameters
@@ -147,11 +155,11 @@ class S3Client:
         action, key, call
             What is asked, for messages, and how.
         failed
-            What came of it just now, and where: another connection may have taken the place of that one since.
+            What came of it just now; counts as the first try.
         """
         contact = contact_with(self._connected().address.endpoint)
         with contact.first_request() as turn:
-            lost, retrying = contact.lost(), Retrying(self.storage)
+            lost, retrying = contact.lost(), Retrying(self.storage, None if failed is None else failed.began)
             if lost is not None:
                 raise self._refused(lost, action, key, retrying)
             try:
@@ -167,15 +175,15 @@ class S3Client:
         contact: Contact,
         turn: Turn,
         retrying: Retrying,
-        failed: Exception | None,
+        failed: _Failed | None,
     ) -> T | None:
         renewed = doubted = False
         while True:
-            bucket = self._connected()
+            bucket = self._connected() if failed is None else failed.bucket  # perhaps renewed since
             counter.add(requests=1)
             try:
                 if failed is not None:
-                    error, failed = failed, None
+                    error, failed = failed.error, None
                     raise error
                 answer = _sent(partial(call, bucket)) if contact.answered else self._first(bucket, call, turn, retrying)
             except SilentError as error:

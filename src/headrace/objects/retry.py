@@ -29,10 +29,12 @@ class Retrying:
     ----------
     storage
         Number of new tries and deadline.
+    began
+        When the first try began, of :func:`time.monotonic`; None: now.
     """
 
-    def __init__(self, storage: StorageConfig) -> None:
-        self._began = time.monotonic()
+    def __init__(self, storage: StorageConfig, began: float | None = None) -> None:
+        self._began = time.monotonic() if began is None else began
         self._seconds, self._first_seconds = storage.timeout_seconds, first_seconds(storage)
         self._left = storage.max_retries
         self._pauses = 0
