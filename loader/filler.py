@@ -83,6 +83,10 @@ class RowFiller:
 
         return self._fetches.expect(GroupFetch(opened, pieces))
 
+    def forget(self, group: GroupFetch) -> None:
+        """Say that a group will not be filled after all; for one that nobody fills."""
+        self._fetches.forget(group)
+
     def fill(self, group: GroupFetch, rows: Rows, where: Placement) -> None:
         """Read what a group holds of the steps to be placed, and place it; raises as :meth:`RawReader.read`."""
         opened = group.opened

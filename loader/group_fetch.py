@@ -72,6 +72,14 @@ class GroupFetches:
             self._expected.append(group)
         return group
 
+    def forget(self, group: GroupFetch) -> None:
+        """Say that a group will not be filled after all, if that has not begun."""
+        with self._lock:
+            if group in self._expected:
+                self._expected.remove(group)
+        for fetches in group.asked:
+            self.drop(fetches)
+
     def pieces_of(self, group: GroupFetch) -> Generator[tuple[ReadGroup, list[Fetch]]]:
         """Yield the pieces of a group with their objects, variable by variable, which the caller drops."""
         with self._lock:

@@ -132,6 +132,8 @@ class GroupReader:
         """Begin reading groups once more, into other rows."""
         expected = [self._filler.expect(self._groups[n], where) for n in numbers]
         reads = [self._executor.submit(self._filler.fill, group, rows, where) for group in expected]
+        for group, read in zip(expected, reads, strict=True):
+            read.add_done_callback(partial(self._forget, group))
         with self._lock:
             self._passing = {read for read in self._passing if not read.done()} | set(reads)
         return reads
@@ -164,6 +166,7 @@ class GroupReader:
         if self._ledger is None:
             group = self._filler.expect(self._groups[number], self._where)
             attempt = self._executor.submit(self._fill, group)
+            attempt.add_done_callback(partial(self._forget, group))
         else:  # the rows may be there before it is this group's turn, so nothing is asked for ahead
             attempt = self._executor.submit(self._share, number, self._ledger)
         attempt.add_done_callback(partial(self._settle, number, outcome))
@@ -195,6 +198,11 @@ class GroupReader:
     def _fill(self, group: GroupFetch) -> bool:
         self._filler.fill(group, self._rows, self._where)
         return True
+
+    def _forget(self, group: GroupFetch, read: Future[Any]) -> None:
+        """Let nothing be asked for ahead for a read that was cancelled before it began."""
+        if read.cancelled():
+            self._filler.forget(group)
 
     def _share(self, number: int, ledger: Ledger) -> bool:
         """Make the rows of a group be there; False while another process is about to."""

@@ -98,6 +98,18 @@ def test_groups_without_pieces_are_passed_over():
     assert list(all_fetches.pieces_of(empty)) == []
 
 
+def test_groups_that_will_not_be_filled_take_no_place_of_others():
+    raw = Raw()
+    all_fetches = fetches(raw)
+    first, second, third, _, last = [all_fetches.expect(group(n, 1)) for n in range(5)]
+    assert len(list(all_fetches.pieces_of(first))) == 1
+    all_fetches.forget(second)
+    assert raw.log == ["ask 0.0", "ask 1.0", "ask 2.0", "drop 1.0"]
+    all_fetches.forget(last)
+    assert len(list(all_fetches.pieces_of(third))) == 1
+    assert raw.log[4:] == ["ask 3.0"]
+
+
 def test_what_is_under_way_and_what_comes_later_is_given_up_together():
     raw = Raw()
     all_fetches = fetches(raw)

@@ -1,9 +1,13 @@
 """Rounds read ahead: as many as asked for, within the same memory, with the same windows."""
 
+import threading
+import time
+
 import pytest
 
 import headrace
 from headrace.loader.device import CopyBatches
+from headrace.loader.group_fetch import GroupFetches
 from headrace.loader.rounds import RoundQueue
 from headrace.schemas.errors import ConfigError
 from lazy_lane import LazyLane
@@ -36,6 +40,22 @@ def test_so_many_rounds_are_ready_beside_the_one_served_and_no_more(index, facto
         queue.done(0)
         assert queue.get(1 + factor).x_rows.data_ptr() == ready[0].x_rows.data_ptr()
         queue.close()
+
+
+@pytest.mark.parametrize("cache_dir", [None, "off"])
+def test_reads_that_are_cancelled_before_they_begin_are_not_expected_any_longer(index, monkeypatch, cache_dir):
+    forgotten, go_on = [], threading.Event()
+    monkeypatch.setattr(GroupFetches, "forget", lambda _, group: forgotten.append(group))
+    with opened(index, cache_dir=cache_dir, num_workers=1) as loader:
+        rounds, readers = loader._engine.rounds, loader._engine.readers
+        readers.submit(go_on.wait)
+        queue = RoundQueue(rounds, loader.plan(), range(2))
+        while not (rounds._reader._futures or rounds._reader._passing):
+            time.sleep(0.001)
+        queue.close()
+        readers.shutdown(wait=False, cancel_futures=True)
+        go_on.set()
+    assert forgotten
 
 
 def test_windows_and_values_are_the_same_however_many_rounds_are_read_ahead(index):
