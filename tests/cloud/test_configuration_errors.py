@@ -60,9 +60,10 @@ def refused(outcome: Outcome, *said: str, code: int = 3) -> None:
     assert SECRET not in text
     assert KEY not in text
     assert "Traceback" not in text
-    waited = re.findall(r"tries in (\d+) s", text)
+    waited = re.findall(r"(\d+) tries in \d+ s", text)
     assert len(waited) <= 1, "what did not answer one request is not waited for by the next"
-    assert all(int(seconds) <= 6 for seconds in waited)
+    # Pauses add up to five seconds by then, however slow this machine is; a minute has room for two tries more.
+    assert all(int(tries) <= 7 for tries in waited)
 
 
 def test_a_project_that_is_right_says_how_its_stores_are_reached(bucket, tmp_path):
