@@ -39,6 +39,12 @@ def test_old_garbage_waits_and_new_garbage_goes():
     assert gc.get_freeze_count() == 0
 
 
+def test_old_garbage_does_not_wait_for_the_end_of_long_work():
+    seen = weakref.ref(Knot())
+    with old_objects_spared(collect=True):
+        assert seen() is None
+
+
 def test_what_a_caller_has_frozen_stays_frozen():
     gc.freeze()
     try:

@@ -40,7 +40,7 @@ class FitResult:
     stopped_early: bool
 
 
-@old_objects_spared()
+@old_objects_spared(collect=True)
 def fit(
     model: SequenceModel,
     train_loader: Loader,

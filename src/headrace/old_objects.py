@@ -10,14 +10,23 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def old_objects_spared() -> Iterator[None]:
+def old_objects_spared(*, collect: bool = False) -> Iterator[None]:
     """Let garbage collections pass over objects that exist now, until the block ends; works as a decorator too.
 
-    What becomes garbage among them meanwhile is found afterwards. Where a caller has frozen objects nothing is done.
+    What is garbage among them, or becomes it meanwhile, is found afterwards. Where a caller has frozen objects nothing
+    is done.
+
+    Parameters
+    ----------
+    collect
+        Whether to collect first what is garbage already: work of hours must not keep the memory of what went before,
+        such as the model of a training that failed.
     """
     if gc.get_freeze_count():
         yield
         return
+    if collect:
+        gc.collect()
     gc.freeze()
     try:
         yield
