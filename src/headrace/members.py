@@ -5,6 +5,7 @@ from typing import Any
 import zarr
 from zarr.errors import ArrayNotFoundError
 
+from headrace.objects.zarr_store import remote_store
 from headrace.schemas.errors import SourceError, describe
 
 
@@ -21,6 +22,10 @@ def find_member(group: zarr.Group, uri: str, name: str) -> zarr.Array[Any] | Non
     SourceError
         Its metadata cannot be read.
     """
+    remote = remote_store(group)
+    known = None if remote is None else remote.arrays.get(f"{group.path}/{name}")
+    if known is not None:
+        return known
     try:
         array = group[name]
     except (KeyError, ArrayNotFoundError):
@@ -35,4 +40,8 @@ def find_member(group: zarr.Group, uri: str, name: str) -> zarr.Array[Any] | Non
                 fix="check the array's metadata and rights",
             )
         ) from error
-    return array if isinstance(array, zarr.Array) else None
+    if not isinstance(array, zarr.Array):
+        return None
+    if remote is not None:
+        remote.arrays[f"{group.path}/{name}"] = array
+    return array

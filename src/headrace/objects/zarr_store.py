@@ -41,6 +41,11 @@ class RemoteStore(Store):
     ----------
     location, storage
         Where it lies and how it is reached; all that is kept when it is pickled.
+
+    Attributes
+    ----------
+    arrays
+        Arrays by path that were opened, as long-lived as the documents they were made of.
     """
 
     supports_writes = False
@@ -50,6 +55,7 @@ class RemoteStore(Store):
     def __init__(self, location: Location, storage: StorageConfig) -> None:
         super().__init__(read_only=True)
         self.location, self.storage = location, storage
+        self.arrays: dict[str, zarr.Array[Any]] = {}
         self._lock = threading.Lock()
         self._documents: dict[str, Future[StoredObject | None]] = {}
         self._listings: dict[str, Future[dict[str, ObjectStat]]] = {}
