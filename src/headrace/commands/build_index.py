@@ -1,6 +1,7 @@
 """The command ``build-index``: configuration file in, index folder out."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -83,11 +84,13 @@ def build_index_command(
     """Build an index and print what it holds."""
     from headrace.commands.configuration import read_config
     from headrace.commands.first_look import hear_from_buckets
+    from headrace.objects.counts import request_counts
 
     chosen = split_names(datasets)
     if config is None and chosen is None:
         raise click.UsageError("give CONFIG, or --dataset-id ID", ctx)
     loaded = read_config(config, None, overrides, chosen if config is None else None, source)
+    before = request_counts()
     hear_from_buckets(loaded)
     from headrace.indexer import build_index  # importing Dask takes a second that --help need not wait for
     from headrace.indexer.progress import progress_for
@@ -103,7 +106,8 @@ def build_index_command(
         datasets=None if config is None else chosen,
         progress=progress_for(),
     )
-    print_summary(report, Console(soft_wrap=False))
+    requests = request_counts() - before  # with those of the first look
+    print_summary(replace(report, scan=replace(report.scan, requests=requests)), Console(soft_wrap=False))
     if report.num_windows == 0:
         raise ConfigError(
             describe(

@@ -7,8 +7,10 @@ _TALKATIVE: Final = ("botocore", "aiobotocore")
 
 
 def hush_signing() -> None:
-    """Keep libraries from writing down what they sign: at their most talkative they log tokens, key ids and answers."""
+    """Keep libraries from writing down what they sign: at their most talkative they log tokens, key ids and answers.
+
+    It holds also where all loggers are made more talkative later.
+    """
     for name in _TALKATIVE:
         logger = logging.getLogger(name)
-        if logger.getEffectiveLevel() < logging.INFO:
-            logger.setLevel(logging.INFO)
+        logger.setLevel(max(logger.getEffectiveLevel(), logging.INFO))
