@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from headrace.objects.library_logs import hush_signing
+from headrace.objects.signing_logs import hush_signing
 from headrace.schemas.errors import ConfigError, describe
 from headrace.schemas.hydro_setting import read_hydro_setting
 from headrace.schemas.storage_config import StorageConfig

@@ -16,7 +16,7 @@ from headrace.objects.connection import Address
 from headrace.objects.counts import counter
 from headrace.objects.credentials import Credentials
 from headrace.objects.faults import Fault, FaultError, Kind, of_answer
-from headrace.objects.library_logs import hush_signing
+from headrace.objects.signing_logs import hush_signing
 
 _LIST: Final = re.compile(rb"\s*(<\?xml.*?\?>\s*)?(<!--.*?-->\s*)*<(\w+:)?ListBucketResult\b", re.DOTALL)
 _SHOWN: Final = 80

@@ -8,9 +8,9 @@ from typing import Any
 
 from headrace.objects.connection import CONNECT_SECONDS, Address, silence_seconds
 from headrace.objects.credentials import Credentials
-from headrace.objects.library_logs import hush_signing
 from headrace.objects.limits import concurrency
 from headrace.objects.s3fs_faults import LookUpError
+from headrace.objects.signing_logs import hush_signing
 from headrace.schemas.storage_config import StorageConfig
 
 
